@@ -7,7 +7,7 @@
 namespace espalier::engine {
 
 KernelCall::KernelCall(ShmGroup& group, std::unique_ptr<RankKernel> kernel, DeviceQueue& queue,
-                       std::vector<bool> left_streams)
+                       std::optional<std::vector<bool>> left_streams)
     : group_(group),
       kernel_(std::move(kernel)),
       queue_(queue),

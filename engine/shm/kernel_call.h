@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/device/device_queue.h"
@@ -17,17 +18,18 @@ namespace espalier::engine {
 /// turns out not to be memory of a device, the program runs instead.
 class KernelCall final : public WholeCall {
  public:
-  /// `left_streams`: by stream of the rank's program, whether the executor serves it. Empty: it serves none.
-  KernelCall(ShmGroup& group, std::unique_ptr<RankKernel> kernel, DeviceQueue& queue, std::vector<bool> left_streams);
+  /// `left_streams`: by stream of the rank's program, whether the executor serves it. Nothing: all members are here.
+  KernelCall(ShmGroup& group, std::unique_ptr<RankKernel> kernel, DeviceQueue& queue,
+             std::optional<std::vector<bool>> left_streams);
   ~KernelCall() override;
 
   Result<void> begin(const StreamCall& call, Recorder* recorder) override;
   Progress advance() override;
   void close() override;
   [[nodiscard]] bool records_chunks() const override { return true; }
-  [[nodiscard]] bool leaves_streams() const override { return !left_streams_.empty(); }
+  [[nodiscard]] bool leaves_streams() const override { return left_streams_.has_value(); }
   [[nodiscard]] bool leaves_stream(std::uint32_t stream) const override {
-    return leaves_streams() && left_streams_[stream];
+    return leaves_streams() && (*left_streams_)[stream];
   }
   [[nodiscard]] std::uint32_t permitted(std::uint32_t stream) const override;
   void note_done(std::uint32_t stream, std::uint32_t ops) override { kernel_->note_done(stream, ops); }
@@ -53,7 +55,7 @@ class KernelCall final : public WholeCall {
   ShmGroup& group_;
   std::unique_ptr<RankKernel> kernel_;
   DeviceQueue& queue_;
-  std::vector<bool> left_streams_;
+  std::optional<std::vector<bool>> left_streams_;
   /// Of the kernel: the group's where the executor's is busy meanwhile. Null before the first launch.
   DeviceQueue* kernel_queue_ = nullptr;
   std::vector<RankKernel::Memories> memories_;  ///< By member.

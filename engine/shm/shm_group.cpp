@@ -131,14 +131,15 @@ std::unique_ptr<WholeCall> ShmGroup::make_kernel_call(const WholeCallShape& shap
   if (kernel_blocks_ == 0) return nullptr;
   RankKernel::Shape kernel_shape{shape.schedule,   shape.layout,  shape.cut,    kernel_blocks_,
                                  Rank(info_.self), info_.timeout, shape.program};
-  std::vector<bool> left_streams;
+  std::optional<std::vector<bool>> left_streams;
   if (!all_share_memory_) {
     // The executor's reductions need room on the device beside the kernel.
     if (kernel_blocks_ < least_blocks_beside_host) return nullptr;
     kernel_shape.blocks = kernel_blocks_ / 2;
     kernel_shape.in_kernel = info_.is_reached;
     kernel_shape.in_kernel[info_.self] = true;
-    for (const Stream& stream : shape.program.streams) left_streams.push_back(!info_.is_reached[stream.peer.index()]);
+    left_streams.emplace();
+    for (const Stream& stream : shape.program.streams) left_streams->push_back(!info_.is_reached[stream.peer.index()]);
   }
   auto kernel = queue.device().make_rank_kernel(kernel_shape);
   if (!kernel) return nullptr;

