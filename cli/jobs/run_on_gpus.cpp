@@ -200,6 +200,16 @@ ExitCode run_on_gpus(const Console& console, const RunFlags& flags, Input& input
          fmt::format("--trace: copies that the host gives to streams have no times ({})", choice->reason),
          "leave --trace out, or record with --device cuda on GPUs that reach each other"});
   }
+  if (flags.bulk_copies) {
+    if (choice->path == engine::cuda::GpuPath::copies) {
+      return console.refuse_usage({ErrorCode::unsupported,
+                                   fmt::format("--bulk-copies: no kernel makes the copies here ({})", choice->reason),
+                                   "leave --bulk-copies out"});
+    }
+    for (const auto& gpu : *gpus) {
+      if (auto used = gpu->use_bulk_copies(); !used) return console.refuse(used.error());
+    }
+  }
   const Topology topology = input.topology;
   GpuRun run(console, flags, *task, topology, *gpus, *choice);
   if (auto done = run.run(source_for(flags, *task, false, input)); !done) return console.refuse(done.error());

@@ -29,6 +29,7 @@ struct RunFlags {
   std::uint32_t warmups = 5;
   int check = 1;
   std::string device = "host";
+  bool bulk_copies = false;
   std::string buffers = "registered";
   std::string transport = "auto";
   ProfileFlags profile;  ///< What auto chooses by; its own name empty: by transport and machine.

@@ -59,10 +59,11 @@ ExitCode start_ranks(const Console& console, const RunFlags& flags, std::uint32_
 }
 
 Mode mode_of(const Input& input) {
-  constexpr std::array<std::string_view, 21> how = {
-      "--ahead",     "--op",         "--iters",       "--warmup_iters",    "--check",     "--chunk",       "--buffers",
-      "--transport", "--sockets",    "--checksum",    "--timeout",         "--trace",     "--trace-every", "--rank",
-      "--world",     "--rendezvous", "--secret-file", "--max-local-ranks", "--addresses", "--profile",     "--device"};
+  constexpr std::array<std::string_view, 22> how = {
+      "--ahead",       "--op",        "--iters",   "--warmup_iters", "--check",       "--chunk",
+      "--buffers",     "--transport", "--sockets", "--checksum",     "--timeout",     "--trace",
+      "--trace-every", "--rank",      "--world",   "--rendezvous",   "--secret-file", "--max-local-ranks",
+      "--addresses",   "--profile",   "--device",  "--bulk-copies"};
   constexpr std::array<std::string_view, 1> planned = {"--algorithm"};
   if (!input.schedule) {
     return {"a topology",
@@ -106,6 +107,11 @@ std::optional<Error> find_idle_value(const RunFlags& flags, const CLI::App& comm
 /// Options without a meaning on GPUs: `--buffers` chooses host memory; where all ranks are in this process, options of
 /// ranks in processes of their own do nothing.
 std::optional<Error> find_idle_on_gpus(const RunFlags& flags, const CLI::App& command) {
+  if (flags.bulk_copies && flags.device != "cuda") {
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("--bulk-copies is of --device cuda, and this is {}", flags.device),
+                 "leave it out, or write --device cuda"};
+  }
   if (flags.device == "host") return std::nullopt;
   if (flags.device == "cuda-ranks" || flags.device == "cuda-ranks-copies") {
     if (!was_given(command, "--buffers")) return std::nullopt;
@@ -197,6 +203,8 @@ void add_run_command(CLI::App& app, Session& session) {
           "of the host's; cuda-ranks: each rank in a process of its own, on a GPU; cuda-ranks-copies: those by "
           "copies")
       ->option_text("NAME (host)");
+  command->add_flag("--bulk-copies", flags->bulk_copies,
+                    "With --device cuda: kernels make large copies through shared memory (TMA, sm_90 and later)");
   command->add_option("--buffers", flags->buffers, "registered: ranks of a machine reach them directly; or private")
       ->option_text("KIND (registered)");
   command->add_option("--transport", flags->transport, "auto, shm, tcp or verbs")->option_text("NAME (auto)");

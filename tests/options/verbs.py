@@ -269,7 +269,8 @@ VERBS = {
              "--topology": OTHER_RATES, "--rank": ["--rank", "0"], "--world": ["--world", "2"],
              "--rendezvous": ["--rendezvous", "127.0.0.1:1", "--timeout", "1"], "--secret-file": ["--secret-file", "secret"],
              "--addresses": ["--addresses", "addresses.json"], "--max-local-ranks": ["--max-local-ranks", "2"],
-             "--device": "needs a GPU; tests/cuda has a fake one", "--csv": ["--csv"]}, {
+             "--device": "needs a GPU; tests/cuda has a fake one", "--bulk-copies": "needs --device cuda; tests/cuda has a fake one",
+             "--csv": ["--csv"]}, {
         "topology": (["--json", "cluster.yaml", "all_gather", "-a", "ring", "-e", "64K", "-b", "32K", "-n", "2", "-w", "0"],
                      {"--stepfactor": ["-f", "1.2"], "--stepbytes": ["-i", "8K"], "--minbytes": ["-b", "48K"],
                       "--rank": ["--rank", "0", "--timeout", "1"], "--warmup_iters": ["-w", "1"]}),

@@ -276,10 +276,28 @@ Result<ResidencyLimit> CudaDevice::residency(ElementType type, ReduceOperation o
   const auto kernel = find_kernel(KernelKind::run, type, operation);
   if (!kernel) return tl::unexpected(kernel.error());
   int blocks = 0;
-  const auto done = driver_->check(driver_->api().resident_blocks(&blocks, *kernel, threads_per_block, 0),
+  const auto done = driver_->check(driver_->api().resident_blocks(&blocks, *kernel, threads_per_block, shared_bytes()),
                                    "ask how many blocks run at a time");
   if (!done) return tl::unexpected(done.error());
   return ResidencyLimit{multiprocessors_, static_cast<std::uint32_t>(blocks)};
+}
+
+Result<void> CudaDevice::use_bulk_copies() {
+  constexpr int least_version = 90;
+  const auto kernel = find_kernel(KernelKind::run, ElementType::float32, ReduceOperation::sum);
+  if (!kernel) return tl::unexpected(kernel.error());
+  int version = 0;
+  const auto done = driver_->check(driver_->api().function_attribute(&version, function_attribute_ptx_version, *kernel),
+                                   fmt::format("ask what the kernels of GPU {} are compiled for", ordinal_));
+  if (!done) return done;
+  if (version < least_version) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("GPU {} ({}) runs kernels compiled for sm_{}, and bulk copies begin with sm_{}", ordinal_,
+                            model_, version, least_version),
+                "on an sm_90 GPU or newer, build with -DESPALIER_CUDA_ARCHITECTURES for it (docs/gpu.md)");
+  }
+  copies_in_bulk_ = true;
+  return {};
 }
 
 Result<bool> CudaDevice::has_cooperative_launch() const {

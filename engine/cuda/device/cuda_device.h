@@ -10,6 +10,7 @@
 
 #include "engine/cuda/device_program.h"
 #include "engine/cuda/driver/driver.h"
+#include "engine/cuda/kernels/kernel_call.h"
 #include "engine/cuda/kernels/kernel_names.h"
 #include "engine/device/device.h"
 
@@ -54,6 +55,13 @@ class CudaDevice final : public Device {
   /// Its kernels carry out no whole calls: the host gives it copies and reductions. Before the device joins a job.
   void leave_calls_to_host() { carries_out_calls_ = false; }
 
+  /// Its kernels make large copies in bulk, through shared memory (kernels/bulk_copy.h). Before programs are made
+  /// ready. Errors: unsupported where its kernels are compiled for GPUs without them; those of the driver.
+  Result<void> use_bulk_copies();
+  [[nodiscard]] bool copies_in_bulk() const { return copies_in_bulk_; }
+  /// Of a block of the interpreter.
+  [[nodiscard]] unsigned shared_bytes() const { return copies_in_bulk_ ? bulk_shared_bytes : 0; }
+
   [[nodiscard]] const Driver& driver() const { return *driver_; }
   [[nodiscard]] int ordinal() const { return ordinal_; }
   [[nodiscard]] const std::string& model() const { return model_; }
@@ -85,6 +93,7 @@ class CudaDevice final : public Device {
   std::uint32_t multiprocessors_ = 0;
   bool reaches_unpinned_ = false;
   bool carries_out_calls_ = true;
+  bool copies_in_bulk_ = false;
   DriverHandle context_ = nullptr;
   DriverHandle module_ = nullptr;
   std::mutex mutex_;

@@ -93,10 +93,11 @@ void CudaQueue::launch(KernelKind kind, ElementType type, ReduceOperation operat
 void CudaQueue::launch_together(DriverHandle kernel, std::uint32_t blocks, KernelCall call) {
   if (has_failed()) return note(status_success, {});
   call.abort_flag = words_ + hold_words;
+  call.bulk_copies = gpu_.copies_in_bulk() ? 1 : 0;
   gpu_.make_current();
   std::array<void*, 1> parameters = {&call};
-  note(gpu_.driver().api().launch_cooperative(kernel, blocks, 1, 1, threads_per_block, 1, 1, 0, stream_,
-                                              parameters.data()),
+  note(gpu_.driver().api().launch_cooperative(kernel, blocks, 1, 1, threads_per_block, 1, 1, gpu_.shared_bytes(),
+                                              stream_, parameters.data()),
        fmt::format("launch the interpreter on GPU {}", gpu_.ordinal()));
 }
 

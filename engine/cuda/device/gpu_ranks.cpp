@@ -140,6 +140,7 @@ Result<void> GpuRanks::fill(Part& part, const KernelProgram& lowered, std::span<
   part.call.abort_flag = abort_flag_;
   part.call.deadline_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(call_.deadline).count());
   part.call.rank_count = static_cast<std::uint32_t>(memories.size());
+  part.call.bulk_copies = part.gpu->copies_in_bulk() ? 1 : 0;
   part.call.divides = program_.reduces && call_.operation == ReduceOperation::avg ? 1 : 0;
   return {};
 }
@@ -167,8 +168,8 @@ Result<void> GpuRanks::enqueue(std::span<const DriverHandle> streams) {
     const Driver& driver = part.gpu->driver();
     std::array<void*, 1> parameters = {&part.call};
     const auto launched =
-        driver.check(driver.api().launch_cooperative(part.kernel, part.block_count, 1, 1, threads_per_block, 1, 1, 0,
-                                                     streams[index], parameters.data()),
+        driver.check(driver.api().launch_cooperative(part.kernel, part.block_count, 1, 1, threads_per_block, 1, 1,
+                                                     part.gpu->shared_bytes(), streams[index], parameters.data()),
                      fmt::format("launch the interpreter on GPU {}", part.gpu->ordinal()));
     if (!launched) return fail_for_good(launched.error());
   }

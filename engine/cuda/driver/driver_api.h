@@ -72,6 +72,7 @@ struct IpcHandle {
   ROW(load_module, "cuModuleLoadData", (DriverHandle * module, const void* image))                                   \
   ROW(unload_module, "cuModuleUnload", (DriverHandle module))                                                        \
   ROW(get_function, "cuModuleGetFunction", (DriverHandle * function, DriverHandle module, const char* name))         \
+  ROW(function_attribute, "cuFuncGetAttribute", (int* value, int attribute, DriverHandle function))                  \
   ROW(resident_blocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                                \
       (int* blocks, DriverHandle function, int threads, std::size_t shared_memory))                                  \
   ROW(launch, "cuLaunchKernel",                                                                                      \
@@ -103,7 +104,8 @@ inline constexpr int attribute_pageable_memory = 88;  ///< Kernels reach all mem
 inline constexpr int attribute_cooperative_launch = 95;
 inline constexpr int attribute_dma_buf = 124;
 
-inline constexpr unsigned ipc_lazy_peer_access = 1;  ///< CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.
+inline constexpr int function_attribute_ptx_version = 5;  ///< CUfunction_attribute: 90 for compute_90.
+inline constexpr unsigned ipc_lazy_peer_access = 1;       ///< CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.
 /// CU_MEMHOSTALLOC_ and CU_MEMHOSTREGISTER_: PORTABLE | DEVICEMAP.
 inline constexpr unsigned portable_and_mapped = 1 | 2;
 inline constexpr int pointer_attribute_sync_memops = 6;  ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS.

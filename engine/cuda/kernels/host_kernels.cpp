@@ -1,17 +1,73 @@
 #include "engine/cuda/kernels/host_kernels.h"
 
+#include <array>
 #include <chrono>
+#include <cstring>
+#include <deque>
 #include <thread>
+#include <vector>
 
+#include "base/check.h"
 #include "engine/cuda/elements.h"
 #include "engine/cuda/kernels/interpreter.h"
 
 namespace espalier::engine::cuda {
 namespace {
 
+/// What bulk copies do, as late as they may: a load when it is waited for, a store when its stage is needed or all are
+/// waited for. So bytes are wrong where a wait is missing.
+class HostMover {
+ public:
+  std::uint64_t tiles = 0;
+
+  void begin() { stages_.resize(std::size_t{bulk_stages} * bulk_tile_bytes); }
+  void load(std::uint32_t stage, const unsigned char* from, std::uint32_t bytes) { loads_[stage] = {from, bytes}; }
+  void await_load(std::uint32_t stage, std::uint32_t phase) {
+    ESPALIER_CHECK(phase == phases_[stage] && loads_[stage].from != nullptr, "the barrier's next phase is awaited");
+    std::memcpy(at(stage), loads_[stage].from, loads_[stage].bytes);
+    loads_[stage].from = nullptr;
+    phases_[stage] ^= 1U;
+  }
+  void store(std::uint32_t stage, unsigned char* to, std::uint32_t bytes) {
+    stores_.push_back({stage, to, bytes, groups_});
+  }
+  void commit() { ++groups_; }
+  void await_reads() { finish(groups_ - 1); }
+  void await_stores() { finish(groups_); }
+
+ private:
+  struct Load {
+    const unsigned char* from = nullptr;
+    std::uint32_t bytes = 0;
+  };
+  struct Store {
+    std::uint32_t stage = 0;
+    unsigned char* to = nullptr;
+    std::uint32_t bytes = 0;
+    std::uint64_t group = 0;
+  };
+  unsigned char* at(std::uint32_t stage) { return stages_.data() + std::size_t{stage} * bulk_tile_bytes; }
+  void finish(std::uint64_t groups) {
+    while (!stores_.empty() && stores_.front().group < groups) {
+      std::memcpy(stores_.front().to, at(stores_.front().stage), stores_.front().bytes);
+      stores_.pop_front();
+    }
+  }
+
+  std::vector<unsigned char> stages_;
+  std::array<Load, bulk_stages> loads_;
+  std::array<std::uint32_t, bulk_stages> phases_{};
+  std::deque<Store> stores_;
+  std::uint64_t groups_ = 0;
+};
+
 /// One thread as a block, or as a grid.
 struct HostTeam {
   static constexpr std::uint32_t polls_per_look = 1;
+  static constexpr bool has_bulk_copies = true;
+
+  HostMover bulk;
+  HostMover& mover() { return bulk; }
 
   [[nodiscard]] static std::uint32_t index() { return 0; }
   [[nodiscard]] static std::uint32_t size() { return 1; }

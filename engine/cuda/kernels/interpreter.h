@@ -2,13 +2,15 @@
 
 #include <cstdint>
 
+#include "engine/cuda/kernels/bulk_copy.h"
 #include "engine/cuda/kernels/kernel_call.h"
 #include "engine/cuda/kernels/mailbox.h"
 #include "engine/cuda/kernels/vectors.h"
 
 /// The interpreter of device programs, once for GPUs and hosts. A team is the threads of a block: besides `index` and
 /// `size`, `any` is its barrier and says whether any thread's value is true, `load_acquire`, `store_release` and
-/// `load_relaxed` are of system scope, `now` is nanoseconds of a clock that all teams share.
+/// `load_relaxed` are of system scope, `now` is nanoseconds of a clock that all teams share. Where `has_bulk_copies`,
+/// `mover` gives them.
 namespace espalier::engine::cuda {
 
 template <class Team>
@@ -119,9 +121,23 @@ ESPALIER_KERNEL_CODE bool carry_out_packets(const KernelCall& call, const Kernel
   return true;
 }
 
+template <class T, class Team, class Others>
+ESPALIER_KERNEL_CODE void copy_piece(const KernelCall& call, Team& team, unsigned char* target,
+                                     const unsigned char* source, std::uint64_t elements, const Others& others) {
+  if constexpr (Team::has_bulk_copies) {
+    if (call.bulk_copies != 0 && source != target) {
+      const std::uint64_t misalignment = distance(target, source) | misalignment_of(target, others);
+      if (takes_bulk(misalignment, elements * sizeof(T))) {
+        return copy_in_bulk<T>(team, target, source, elements, misalignment, others);
+      }
+    }
+  }
+  copy_range<T>(team, target, source, elements, others);
+}
+
 template <class T, class Operation, class Team>
 ESPALIER_KERNEL_CODE void carry_out(const KernelCall& call, const KernelBlock& block, const KernelStep& step,
-                                    const Team& team) {
+                                    Team& team) {
   const KernelMemory& own = call.memories[block.rank];
   ESPALIER_ROLLED
   for (std::uint32_t i = 0; i < step.piece_count; ++i) {
@@ -138,7 +154,7 @@ ESPALIER_KERNEL_CODE void carry_out(const KernelCall& call, const KernelBlock& b
         combine_range<T, Operation>(team, target, first, source, elements, others);
       }
     } else if (source != target || others.count() > 0) {  // In place a rank's own part is where it has to be.
-      copy_range<T>(team, target, source, elements, others);
+      copy_piece<T>(call, team, target, source, elements, others);
     }
   }
   if (step.kind == KernelStepKind::finish && call.divides != 0) {
@@ -152,6 +168,9 @@ template <class T, class Operation, class Team>
 ESPALIER_KERNEL_CODE void run_block(const KernelCall& call, const KernelBlock& block, Team& team) {
   if (call.progress[block.number].is_stopped != 0) return;
   const std::uint64_t ends_at = team.now() + call.deadline_ns;
+  if constexpr (Team::has_bulk_copies) {
+    if (call.bulk_copies != 0 && team.index() == 0) team.mover().begin();
+  }
   for (std::uint32_t i = 0; i < block.step_count; ++i) {
     const std::uint32_t index = block.first_step + i;
     const KernelStep& step = call.steps[index];

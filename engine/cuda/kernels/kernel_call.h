@@ -118,6 +118,8 @@ struct KernelCall {
   std::uint64_t deadline_ns = 0;        ///< The longest that a block runs.
   std::uint32_t rank_count = 0;
   std::uint32_t divides = 0;  ///< Not 0: `finish` divides the rank's result by the number of ranks.
+  /// Not 0: large copies go by bulk copies, and the launch has shared memory for them (bulk_copy.h).
+  std::uint32_t bulk_copies = 0;
 };
 
 /// The most buffers that one launch reads, and writes.
@@ -139,6 +141,12 @@ struct DivideCall {
   std::uint64_t element_count = 0;
   std::uint32_t ranks = 1;
 };
+
+/// Of bulk copies: tiles in shared memory, and a block's dynamic shared memory, which has a barrier of 8 bytes for
+/// each.
+inline constexpr std::uint32_t bulk_stages = 4;
+inline constexpr std::uint32_t bulk_tile_bytes = 8192;
+inline constexpr std::uint32_t bulk_shared_bytes = bulk_stages * (bulk_tile_bytes + 8);
 
 /// Threads of a block, and how many registers each may have so that two blocks fit a multiprocessor of 65,536.
 inline constexpr std::uint32_t threads_per_block = 512;

@@ -5,9 +5,73 @@
 namespace espalier::engine::cuda {
 namespace {
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+/// Bulk copies of a block's first thread. Memory that other threads wrote, of this GPU or others, was acquired before;
+/// the fences put that before what the copies read, and what they write before this block's signal: the async proxy
+/// orders nothing by itself.
+struct BulkMover {
+  std::uint64_t tiles = 0;
+
+  __device__ __forceinline__ static std::uint32_t stage_at(std::uint32_t stage) {
+    extern __shared__ __align__(128) unsigned char bulk_memory[];
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(bulk_memory)) + stage * bulk_tile_bytes;
+  }
+  __device__ __forceinline__ static std::uint32_t barrier_at(std::uint32_t stage) {
+    return stage_at(bulk_stages) + 8 * stage;
+  }
+  __device__ __forceinline__ static void fence() { asm volatile("fence.proxy.async;" ::: "memory"); }
+
+  __device__ __forceinline__ void begin() const {
+    ESPALIER_UNROLL
+    for (std::uint32_t stage = 0; stage < bulk_stages; ++stage) {
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier_at(stage)) : "memory");
+    }
+    fence();
+  }
+  __device__ __forceinline__ void load(std::uint32_t stage, const unsigned char* from, std::uint32_t bytes) const {
+    fence();
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier_at(stage)), "r"(bytes)
+                 : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     stage_at(stage)),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier_at(stage))
+                 : "memory");
+  }
+  __device__ __forceinline__ void await_load(std::uint32_t stage, std::uint32_t phase) const {
+    std::uint32_t is_there = 0;
+    while (is_there == 0) {
+      asm volatile(
+          "{\n .reg .pred there;\n mbarrier.try_wait.parity.shared::cta.b64 there, [%1], %2;\n"
+          " selp.u32 %0, 1, 0, there;\n}"
+          : "=r"(is_there)
+          : "r"(barrier_at(stage)), "r"(phase)
+          : "memory");
+    }
+  }
+  __device__ __forceinline__ void store(std::uint32_t stage, unsigned char* to, std::uint32_t bytes) const {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
+                 "r"(stage_at(stage)), "r"(bytes)
+                 : "memory");
+  }
+  __device__ __forceinline__ void commit() const { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+  __device__ __forceinline__ void await_reads() const { asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); }
+  __device__ __forceinline__ void await_stores() const {
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    fence();
+  }
+};
+#endif
+
 /// The threads of a block.
 struct BlockTeam {
   static constexpr std::uint32_t polls_per_look = 256;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  static constexpr bool has_bulk_copies = true;
+  BulkMover bulk;
+  __device__ __forceinline__ BulkMover& mover() { return bulk; }
+#else
+  static constexpr bool has_bulk_copies = false;
+#endif
 
   __device__ __forceinline__ std::uint32_t index() const { return threadIdx.x; }
   __device__ __forceinline__ std::uint32_t size() const { return blockDim.x; }

@@ -3,8 +3,8 @@
 // FAKE_CUDA_GPUS (2), FAKE_CUDA_MULTIPROCESSORS (16), FAKE_CUDA_PEERS (1; 0: no GPU reaches another), FAKE_CUDA_MEMORY
 // (bytes of a GPU), FAKE_CUDA_DMA_BUFS (1; 0: none), FAKE_CUDA_IPC (1; 0: none), FAKE_CUDA_COOPERATIVE (1; 0: no
 // cooperative launches), FAKE_CUDA_HANG (0; 1: kernels of the interpreter never end),
-// FAKE_CUDA_FAIL=FUNCTION:CALL:STATUS: that call of a function, counted from 1, returns the status; a sticky one is
-// what every later call returns, too.
+// FAKE_CUDA_PTX_VERSION (90, that of the kernels), FAKE_CUDA_FAIL=FUNCTION:CALL:STATUS: that call of a function,
+// counted from 1, returns the status; a sticky one is what every later call returns, too.
 #include "tests/support/fake_cuda/fake_driver.h"
 
 using namespace espalier::test;  // NOLINT: what follows are the library's own names.
@@ -26,6 +26,7 @@ DriverStatus cuInit(unsigned) {
   driver.has_cooperative = number_from("FAKE_CUDA_COOPERATIVE", 1) != 0;
   driver.has_ipc = number_from("FAKE_CUDA_IPC", 1) != 0;
   driver.hangs = number_from("FAKE_CUDA_HANG", 0) != 0;
+  driver.ptx_version = static_cast<int>(number_from("FAKE_CUDA_PTX_VERSION", 90));
   driver.memory = static_cast<std::size_t>(number_from("FAKE_CUDA_MEMORY", 1L << 30));
   driver.calls.clear();
   driver.lost = status_success;
@@ -175,6 +176,12 @@ DriverStatus cuModuleGetFunction(DriverHandle* function, DriverHandle, const cha
   const auto found = fake().kernels.find(name);
   if (found == fake().kernels.end()) return not_found;
   *function = &found->second;
+  return status_success;
+}
+
+DriverStatus cuFuncGetAttribute(int* value, int attribute, DriverHandle) {
+  ENTER(cuFuncGetAttribute);
+  *value = attribute == espalier::engine::cuda::function_attribute_ptx_version ? fake().ptx_version : 0;
   return status_success;
 }
 

@@ -113,6 +113,7 @@ struct FakeDriver {
   bool has_cooperative = true;
   bool has_ipc = true;
   bool hangs = false;
+  int ptx_version = 0;
   std::size_t memory = 0;
   std::string fails_in;
   int fails_at = 0;
