@@ -52,12 +52,21 @@ class Communicator::Impl {
 
   [[nodiscard]] Result<void> run(Group& target, const CallArguments& arguments) {
     if (auto checked = check_process(); !checked) return checked;
+    const bool is_captured = arguments.queue != nullptr && arguments.queue->is_capturing();
     if (job->is_noting()) {
+      if (is_captured) return refuse_capture();
       job->note({&target, arguments});
       return {};
     }
     job->drain();
+    if (is_captured) return engine::capture_call(*job, target, arguments);
     return engine::run_call(*job, target, arguments, engine::callers_work_of(arguments));
+  }
+
+  static tl::unexpected<Error> refuse_capture() {
+    return fail(ErrorCode::unsupported,
+                "a stream that is capturing takes calls of run alone, not of start or in a group launch",
+                "call run, one call after the other, or end the capture before");
   }
 
   /// The pair of a sender and a receiver, as a group of their own that broadcasts. Made at their first call.
@@ -195,6 +204,7 @@ Result<CallHandle> Communicator::start(const CallArguments& arguments) {
     return fail(ErrorCode::unsupported, "calls that are started cannot be part of a group launch",
                 "use run between group_begin and group_end");
   }
+  if (arguments.queue != nullptr && arguments.queue->is_capturing()) return Impl::refuse_capture();
   auto state = std::make_shared<CallHandle::State>();
   state->job = impl_->job;
   const engine::QueuePoint before = engine::callers_work_of(arguments);
@@ -308,6 +318,11 @@ void Communicator::abort(std::string_view reason) { impl_->job->abort(reason); }
 void Communicator::record(engine::Recorder* recorder) {
   impl_->job->drain();  // Calls that were started use the group on the job's thread.
   impl_->group->record(recorder);
+}
+
+Result<void> Communicator::check_captured() {
+  impl_->job->drain();  // As above.
+  return impl_->group->check_captured();
 }
 
 Result<SourcedSchedule> Communicator::schedule_of(const CallArguments& arguments) {

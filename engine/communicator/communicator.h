@@ -96,8 +96,14 @@ class Communicator {
   /// outlives the queue. Errors: unsupported where the rank's device has no streams.
   Result<std::unique_ptr<engine::DeviceQueue>> adopt_stream(void* stream);
 
-  /// Runs a collective and waits for it. Errors: see the class.
+  /// Runs a collective and waits for it. Where its queue is a stream that captures (cudaStreamBeginCapture), it becomes
+  /// part of the graph instead, on all ranks, if kernels carry it out on each; it then runs as often as each rank
+  /// launches its graph, in one order on all ranks, on the same buffers, while the communicator lives. Errors: see the
+  /// class; unsupported for a call that cannot be captured, with the reason, and nothing was captured then.
   Result<void> run(const CallArguments& arguments);
+  /// How captured calls went that graphs have finished. Errors: unavailable for one that waited past the timeout; no
+  /// call works then any more.
+  Result<void> check_captured();
   /// Starts a collective; calls run one after the other on the job's thread. The buffers belong to the call until it
   /// ends.
   Result<CallHandle> start(const CallArguments& arguments);

@@ -78,6 +78,7 @@ Group::~Group() {
   for (const auto& transport : transports_) transport->leave();
   settle();
   prepared_.clear();
+  captured_.clear();
   for (const Scratch* scratch : {&host_scratch_, &device_scratch_}) {
     if (scratch->data != nullptr) job_->memory().release(scratch->data);
   }
@@ -358,7 +359,7 @@ Error Group::in_call(const CallHeader& header, Error error) const {
 
 std::string Group::describe_running() const { return fmt::format("{} (group {})", describe(running_header_), name_); }
 
-Result<RunningCall> Group::begin(const CallArguments& arguments, QueuePoint callers_work) {
+CallHeader Group::header_of(const CallArguments& arguments) {
   CallHeader header;
   header.sequence = ++sequence_;
   header.count = arguments.count;
@@ -366,6 +367,11 @@ Result<RunningCall> Group::begin(const CallArguments& arguments, QueuePoint call
   header.kind = arguments.kind;
   header.type = arguments.type;
   header.operation = reduces(arguments.kind) ? arguments.operation : ReduceOperation::sum;
+  return header;
+}
+
+Result<RunningCall> Group::begin(const CallArguments& arguments, QueuePoint callers_work) {
+  CallHeader header = header_of(arguments);
   auto begun = begin(arguments, callers_work, header);
   if (!begun) return tl::unexpected(in_call(header, std::move(begun.error())));
   return begun;

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/communicator/captured_call.h"
 #include "engine/communicator/communicator.h"
 #include "engine/communicator/prepared_call.h"
 #include "engine/communicator/stream_table.h"
@@ -50,6 +51,11 @@ class Group {
   Result<RunningCall> begin(const CallArguments& arguments, QueuePoint callers_work);
   /// Ends the call that was begun. Errors: unavailable when the device does not come to an end, or the job failed.
   Result<void> finish(const CallArguments& arguments);
+  /// Gives a call to the graph for which its queue captures; all members do. Errors: unsupported where it would need
+  /// the host, with the reason; those of `begin`.
+  Result<void> capture(const CallArguments& arguments);
+  /// How those calls went that are done. Errors: unavailable past the deadline.
+  [[nodiscard]] Result<void> check_captured() const;
   /// After a call that failed: what carries it out touches no memory any more.
   void abandon();
   /// "call 3: all_reduce of 1024 float, sum (group world)": the call that was begun last.
@@ -64,6 +70,11 @@ class Group {
   void settle();
   Result<void> check(const CallArguments& arguments, const RankProgram& program) const;
   Result<RunningCall> begin(const CallArguments& arguments, QueuePoint callers_work, CallHeader& header);
+  /// What the next call says, as far as its arguments go.
+  CallHeader header_of(const CallArguments& arguments);
+  Result<void> capture(const CallArguments& arguments, CallHeader& header);
+  Result<std::unique_ptr<CapturedCall>> make_captured(const PreparedCall& prepared, const CallArguments& arguments);
+  [[nodiscard]] Error why_not_captured(const PreparedCall& prepared) const;
   /// All members compare their calls before the first call of a shape: ranks that call different things may have no
   /// stream in common on which they would notice.
   Result<void> agree(const CallHeader& header);
@@ -132,6 +143,7 @@ class Group {
   PreparedCalls prepared_;
   PreparedCalls::iterator last_ = prepared_.end();   ///< What was called last is mostly called again.
   std::map<const Schedule*, std::uint64_t> hashes_;  ///< Of schedules that `prepared_` keeps.
+  std::vector<std::unique_ptr<CapturedCall>> captured_;
   PreparedCall* running_ = nullptr;
   CallHeader running_header_;
   std::uint64_t sequence_ = 0;
@@ -156,6 +168,12 @@ inline QueuePoint callers_work_of(const CallArguments& arguments) {
   if (arguments.queue == nullptr) return {};
   return {arguments.queue, arguments.queue->mark_stream()};
 }
+
+/// What calls of the job run in.
+RunContext context_of(Job& job);
+
+/// Captures a call into the graph for which its queue captures.
+Result<void> capture_call(Job& job, Group& group, const CallArguments& arguments);
 
 /// Runs one call of a group to its end, after the caller's own work.
 Result<void> run_call(Job& job, Group& group, const CallArguments& arguments, QueuePoint callers_work);

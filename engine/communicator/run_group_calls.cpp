@@ -13,17 +13,6 @@
 namespace espalier::engine {
 namespace {
 
-RunContext context_of(Job& job) {
-  RunContext context;
-  context.control = &job.control();
-  context.transports = job.transports();
-  context.progressing = job.progressing();
-  context.waiting = &job.waiting();
-  context.is_aborted = &job.is_aborted();
-  context.timeout = job.options().timeout;
-  return context;
-}
-
 /// What ends one call ends the job: the streams are in no state for another. The buffers are the caller's again.
 Result<void> give_up(Job& job, std::span<Group* const> groups, Error error) {
   job.abort(error.message);
@@ -40,6 +29,27 @@ std::string text_of(const std::vector<NotedCall>& calls, const std::vector<std::
 }
 
 }  // namespace
+
+RunContext context_of(Job& job) {
+  RunContext context;
+  context.control = &job.control();
+  context.transports = job.transports();
+  context.progressing = job.progressing();
+  context.waiting = &job.waiting();
+  context.is_aborted = &job.is_aborted();
+  context.timeout = job.options().timeout;
+  return context;
+}
+
+Result<void> capture_call(Job& job, Group& group, const CallArguments& arguments) {
+  const auto beside = job.device().work_beside_capture();
+  auto captured = group.capture(arguments);
+  // A call that is refused is refused on all ranks, before any waits for another.
+  if (!captured && captured.error().code != ErrorCode::unsupported) {
+    return give_up(job, {}, std::move(captured.error()));
+  }
+  return captured;
+}
 
 Result<void> run_call(Job& job, Group& group, const CallArguments& arguments, QueuePoint callers_work) {
   const std::array groups = {&group};

@@ -41,6 +41,12 @@ class Device {
   /// A queue on a stream of the caller's (a cudaStream_t), who goes on to give it work of his own; the stream outlives
   /// the queue. Errors: unsupported by devices without streams.
   virtual Result<std::unique_ptr<DeviceQueue>> adopt_stream(void* stream);
+  /// While one of these lives, its thread may allocate on the device although a stream is capturing.
+  class BesideCapture {
+   public:
+    virtual ~BesideCapture() = default;
+  };
+  virtual std::unique_ptr<BesideCapture> work_beside_capture() { return nullptr; }
 
   /// Zeroed memory of whole pages. Errors: unavailable when there is not enough; unsupported for a space that it lacks.
   virtual Result<std::byte*> allocate(std::int64_t bytes, MemorySpace space) = 0;

@@ -49,6 +49,9 @@ class DeviceQueue {
   [[nodiscard]] std::uint64_t mark() const { return given_; }
   /// The same; where others give the stream work too (Device::adopt_stream), theirs is before it.
   virtual std::uint64_t mark_stream() { return mark(); }
+  /// Whether it is a stream of the caller's that captures what it is given, instead of doing it. Nothing is asked of
+  /// such a queue, and no mark is taken, until the capture has ended.
+  [[nodiscard]] virtual bool is_capturing() const { return false; }
   /// Whether all work before a mark is done: what it wrote may be read by anyone, what it read may be overwritten.
   /// Moves the work along. Never true of work that failed, nor of what was given after it: see `error`. Cost: a load
   /// where the work is known to be done.

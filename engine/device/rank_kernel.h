@@ -59,6 +59,14 @@ class RankKernel {
   /// Errors: too_large where the device cannot run it; those of the device.
   virtual Result<void> launch(DeviceQueue& queue, ElementType type, ReduceOperation operation,
                               std::span<const Memories> memories, bool records) = 0;
+  /// As `launch`, into the graph for which a queue captures: on the same memories, as often as the graph is launched,
+  /// also before the call before is done everywhere. Such a kernel has no other calls. It stops where it waits when
+  /// `stops_with` is drained. Errors: as `launch`.
+  virtual Result<void> capture(DeviceQueue& capturing, DeviceQueue& stops_with, ElementType type,
+                               ReduceOperation operation, std::span<const Memories> memories) = 0;
+  /// How the calls of the graph went that are done. Errors: as `check`.
+  [[nodiscard]] virtual Result<void> check_captured() const = 0;
+
   // Streams of Shape::program to and from ranks of other machines, which the host serves while the kernel runs.
   /// How many ops of the stream, from its first, the host may begin in the call that was launched last. Never less than
   /// before.

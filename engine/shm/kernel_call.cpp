@@ -7,11 +7,12 @@
 namespace espalier::engine {
 
 KernelCall::KernelCall(ShmGroup& group, std::unique_ptr<RankKernel> kernel, DeviceQueue& queue,
-                       std::optional<std::vector<bool>> left_streams)
+                       std::optional<std::vector<bool>> left_streams, DeviceQueue* captured_by)
     : group_(group),
       kernel_(std::move(kernel)),
       queue_(queue),
       left_streams_(std::move(left_streams)),
+      captured_by_(captured_by),
       memories_(group.peers().size()) {}
 
 KernelCall::~KernelCall() {
@@ -105,6 +106,10 @@ Result<bool> KernelCall::launch() {
     if (!mapped) return tl::unexpected(mapped.error());
     memories_[member] = mapped->base;
   }
+  if (captured_by_ != nullptr) {
+    auto given = kernel_->capture(*captured_by_, queue_, header.type, header.operation, memories_);
+    return given ? Result<bool>(true) : tl::unexpected(given.error());
+  }
   auto given = kernel_->launch(*kernel_queue_, header.type, header.operation, memories_, recorder_ != nullptr);
   if (!given) return tl::unexpected(given.error());
   mark_ = kernel_queue_->mark();
@@ -117,10 +122,17 @@ WholeCall::Progress KernelCall::advance() {
   if (!runs_) {
     if (!all_entered() || group_.kernel_turns().gone != turn_) return Progress::none;
     const bool is_declined = !are_all_on_devices();
+    if (is_declined && captured_by_ != nullptr) {
+      call_->error->set({ErrorCode::unsupported,
+                         "it cannot be captured: not all buffers are memory of the ranks' devices",
+                         "let the communicators allocate them in device memory, or register it"});
+      return Progress::none;
+    }
     const auto launched = is_declined ? Result<bool>(true) : launch();
     if (!launched) call_->error->set(launched.error());
     if (!launched || !*launched) return Progress::none;
     ++group_.kernel_turns().gone;
+    if (captured_by_ != nullptr) return Progress::done;
     return is_declined ? Progress::declined : Progress::some;
   }
   if (!kernel_queue_->is_done(mark_)) {

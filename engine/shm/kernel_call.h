@@ -18,9 +18,10 @@ namespace espalier::engine {
 /// turns out not to be memory of a device, the program runs instead.
 class KernelCall final : public WholeCall {
  public:
+  /// `captured_by`: null, or the queue that captures the call, which is done when it has been given to it.
   /// `left_streams`: by stream of the rank's program, whether the executor serves it. Nothing: all members are here.
   KernelCall(ShmGroup& group, std::unique_ptr<RankKernel> kernel, DeviceQueue& queue,
-             std::optional<std::vector<bool>> left_streams);
+             std::optional<std::vector<bool>> left_streams, DeviceQueue* captured_by);
   ~KernelCall() override;
 
   Result<void> begin(const StreamCall& call, Recorder* recorder) override;
@@ -35,6 +36,7 @@ class KernelCall final : public WholeCall {
   void note_done(std::uint32_t stream, std::uint32_t ops) override { kernel_->note_done(stream, ops); }
   [[nodiscard]] bool is_device_at_work() const override { return runs_ && leaves_streams(); }
   void abandon() override;
+  [[nodiscard]] Result<void> check_captured() const override { return kernel_->check_captured(); }
   [[nodiscard]] std::int64_t bytes_moved() const override { return bytes_moved_; }
   [[nodiscard]] Stall find_stall() const override;
 
@@ -56,6 +58,7 @@ class KernelCall final : public WholeCall {
   std::unique_ptr<RankKernel> kernel_;
   DeviceQueue& queue_;
   std::optional<std::vector<bool>> left_streams_;
+  DeviceQueue* captured_by_;
   /// Of the kernel: the group's where the executor's is busy meanwhile. Null before the first launch.
   DeviceQueue* kernel_queue_ = nullptr;
   std::vector<RankKernel::Memories> memories_;  ///< By member.

@@ -117,7 +117,7 @@ std::unique_ptr<WholeCall> ShmGroup::make_whole_call(const WholeCallShape& shape
   const auto members = static_cast<std::uint32_t>(peers_.size());
   if (members < 2 || shape.size.count == 0) return nullptr;
   if (auto kernel = make_kernel_call(shape, queue)) return kernel;
-  if (!all_share_memory_) return nullptr;
+  if (!all_share_memory_ || shape.captured_by != nullptr) return nullptr;
   if (shape.kind != CollectiveKind::all_reduce || !shape.may_be_replaced) return nullptr;
   if (shape.size.count <= most_shown_bytes_of(members))
     return std::make_unique<InputExchange>(*this, shape.program, queue);
@@ -133,6 +133,7 @@ std::unique_ptr<WholeCall> ShmGroup::make_kernel_call(const WholeCallShape& shap
                                  Rank(info_.self), info_.timeout, shape.program};
   std::optional<std::vector<bool>> left_streams;
   if (!all_share_memory_) {
+    if (shape.captured_by != nullptr) return nullptr;  // The host has a part in it.
     // The executor's reductions need room on the device beside the kernel.
     if (kernel_blocks_ < least_blocks_beside_host) return nullptr;
     kernel_shape.blocks = kernel_blocks_ / 2;
@@ -143,7 +144,7 @@ std::unique_ptr<WholeCall> ShmGroup::make_kernel_call(const WholeCallShape& shap
   }
   auto kernel = queue.device().make_rank_kernel(kernel_shape);
   if (!kernel) return nullptr;
-  return std::make_unique<KernelCall>(*this, std::move(*kernel), queue, std::move(left_streams));
+  return std::make_unique<KernelCall>(*this, std::move(*kernel), queue, std::move(left_streams), shape.captured_by);
 }
 
 bool ShmGroup::may_enter(std::uint64_t sequence) {

@@ -37,6 +37,8 @@ struct WholeCallShape {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Bytes size;
   bool may_be_replaced = false;  ///< Nobody asked for this very schedule.
+  /// Not null: the call is captured by this queue, and is done when it is with it. It needs no host when it runs.
+  DeviceQueue* captured_by = nullptr;
 };
 
 /// What a transport keeps for one communicator: connections, and what its members publish about their calls.

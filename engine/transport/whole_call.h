@@ -51,6 +51,9 @@ class WholeCall {
   /// After a call that failed: waits until it touches no memory any more.
   virtual void abandon() {}
 
+  /// How those of a captured call went that are done. Errors: unavailable past the deadline; then none works any more.
+  [[nodiscard]] virtual Result<void> check_captured() const { return {}; }
+
   /// Bytes moved in all calls, about, for who wakes others now and then.
   [[nodiscard]] virtual std::int64_t bytes_moved() const = 0;
   /// Requires: neither done nor declined.

@@ -90,6 +90,19 @@ Result<std::unique_ptr<DeviceQueue>> CudaDevice::make_queue() { return CudaQueue
 
 Result<std::unique_ptr<DeviceQueue>> CudaDevice::adopt_stream(void* stream) { return CudaQueue::adopt(*this, stream); }
 
+std::unique_ptr<Device::BesideCapture> CudaDevice::work_beside_capture() {
+  class Relaxed final : public BesideCapture {
+   public:
+    explicit Relaxed(const DriverApi& api) : api_(api) { api_.exchange_capture_mode(&mode_); }
+    ~Relaxed() override { api_.exchange_capture_mode(&mode_); }
+
+   private:
+    const DriverApi& api_;
+    int mode_ = capture_mode_relaxed;
+  };
+  return std::make_unique<Relaxed>(driver_->api());
+}
+
 Result<std::byte*> CudaDevice::allocate(std::int64_t bytes, MemorySpace space) {
   make_current();
   const DriverApi& api = driver_->api();

@@ -31,6 +31,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] std::string_view name() const override { return "cuda"; }
   Result<std::unique_ptr<DeviceQueue>> make_queue() override;
   Result<std::unique_ptr<DeviceQueue>> adopt_stream(void* stream) override;
+  std::unique_ptr<BesideCapture> work_beside_capture() override;
   /// Memory for the processor is pinned, so that kernels reach it.
   Result<std::byte*> allocate(std::int64_t bytes, MemorySpace space) override;
   void release(std::byte* data, std::int64_t bytes) override;

@@ -90,9 +90,17 @@ void CudaQueue::launch(KernelKind kind, ElementType type, ReduceOperation operat
        "launch " + kernel_name(kind, type, operation));
 }
 
-void CudaQueue::launch_together(DriverHandle kernel, std::uint32_t blocks, KernelCall call) {
+bool CudaQueue::is_capturing() const {
+  if (!is_adopted_) return false;
+  gpu_.make_current();
+  int status = 0;
+  return gpu_.driver().api().is_capturing(stream_, &status) == status_success && status == capture_is_active;
+}
+
+void CudaQueue::launch_together(DriverHandle kernel, std::uint32_t blocks, KernelCall call,
+                                const CudaQueue& stops_with) {
   if (has_failed()) return note(status_success, {});
-  call.abort_flag = words_ + hold_words;
+  call.abort_flag = stops_with.words_ + hold_words;
   call.bulk_copies = gpu_.copies_in_bulk() ? 1 : 0;
   gpu_.make_current();
   std::array<void*, 1> parameters = {&call};

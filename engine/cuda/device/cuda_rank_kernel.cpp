@@ -157,13 +157,7 @@ Result<void> CudaRankKernel::make_stamps() {
   return {};
 }
 
-Result<void> CudaRankKernel::launch(DeviceQueue& queue, ElementType type, ReduceOperation operation,
-                                    std::span<const Memories> memories, bool records) {
-  if (auto chosen = choose_kernel(type, operation); !chosen) return chosen;
-  if (records) {
-    if (auto made = make_stamps(); !made) return made;
-  }
-  part_.call.stamps = records ? stamps_ : nullptr;
+Result<void> CudaRankKernel::point_at(std::span<const Memories> memories) {
   for (std::size_t rank = 0; rank < memories.size(); ++rank) {
     const auto& [send, receive, scratch] = memories[rank];
     for (const std::byte* data : {send, receive}) {
@@ -174,9 +168,45 @@ Result<void> CudaRankKernel::launch(DeviceQueue& queue, ElementType type, Reduce
     memories_[rank] = kernel_memory({send, receive, scratch}, program_.memories[rank], mailboxes_[rank]);
   }
   std::fill_n(reports_, block_count_, KernelReport{});
+  return {};
+}
+
+Result<void> CudaRankKernel::launch(DeviceQueue& queue, ElementType type, ReduceOperation operation,
+                                    std::span<const Memories> memories, bool records) {
+  if (auto chosen = choose_kernel(type, operation); !chosen) return chosen;
+  if (records) {
+    if (auto made = make_stamps(); !made) return made;
+  }
+  part_.call.stamps = records ? stamps_ : nullptr;
+  if (auto pointed = point_at(memories); !pointed) return pointed;
   if (has_launched_) ++calls_before_;
   has_launched_ = true;
-  static_cast<CudaQueue&>(queue).launch_together(kernel_, part_.block_count, part_.call);
+  auto& stream = static_cast<CudaQueue&>(queue);
+  stream.launch_together(kernel_, part_.block_count, part_.call, stream);
+  return {};
+}
+
+/// The launch has the same parameters whenever the graph runs: blocks count their calls themselves.
+Result<void> CudaRankKernel::capture(DeviceQueue& capturing, DeviceQueue& stops_with, ElementType type,
+                                     ReduceOperation operation, std::span<const Memories> memories) {
+  if (auto chosen = choose_kernel(type, operation); !chosen) return chosen;
+  if (auto pointed = point_at(memories); !pointed) return pointed;
+  auto& stream = static_cast<CudaQueue&>(capturing);
+  stream.launch_together(kernel_, part_.block_count, part_.call, static_cast<CudaQueue&>(stops_with));
+  if (stream.has_failed()) return tl::unexpected(stream.error());
+  return {};
+}
+
+Result<void> CudaRankKernel::check_captured() const {
+  for (std::uint32_t block = 0; block < program_.blocks.size(); ++block) {
+    const BlockState state = std::atomic_ref(reports_[block].state).load(std::memory_order_acquire);
+    if (state == BlockState::timed_out) {
+      return tl::unexpected(describe_late_block(program_, block, reports_[block], deadline_.count()));
+    }
+    if (state == BlockState::stopped) {
+      return fail(ErrorCode::unavailable, fmt::format("rank {}, block {} was stopped", self_.value(), block));
+    }
+  }
   return {};
 }
 

@@ -29,6 +29,9 @@ class CudaRankKernel final : public RankKernel {
   /// Requires: a queue of the GPU, memories aligned to elements.
   Result<void> launch(DeviceQueue& queue, ElementType type, ReduceOperation operation,
                       std::span<const Memories> memories, bool records) override;
+  Result<void> capture(DeviceQueue& capturing, DeviceQueue& stops_with, ElementType type, ReduceOperation operation,
+                       std::span<const Memories> memories) override;
+  [[nodiscard]] Result<void> check_captured() const override;
   [[nodiscard]] std::uint32_t permitted(std::uint32_t stream) const override;
   void note_done(std::uint32_t stream, std::uint32_t ops) override;
   Result<void> check() override;
@@ -39,6 +42,8 @@ class CudaRankKernel final : public RankKernel {
   [[nodiscard]] std::int64_t counter_bytes() const;
   /// Errors: too_large where the rank's blocks do not fit the GPU at a time.
   Result<void> choose_kernel(ElementType type, ReduceOperation operation);
+  /// Where the kernel finds the ranks' memories. Errors: invalid_input for what is not aligned to elements.
+  Result<void> point_at(std::span<const Memories> memories);
   /// Room for the times of steps, once.
   Result<void> make_stamps();
   /// The program with the blocks for the host's streams, on the GPU.

@@ -62,6 +62,8 @@ struct IpcHandle {
   ROW(record_event, "cuEventRecord", (DriverHandle event, DriverHandle stream))                                      \
   ROW(query_event, "cuEventQuery", (DriverHandle event))                                                             \
   ROW(stream_wait, "cuStreamWaitEvent", (DriverHandle stream, DriverHandle event, unsigned flags))                   \
+  ROW(is_capturing, "cuStreamIsCapturing", (DriverHandle stream, int* status))                                       \
+  ROW(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (int* mode))                                       \
   ROW(begin_capture, "cuStreamBeginCapture_v2", (DriverHandle stream, int mode))                                     \
   ROW(end_capture, "cuStreamEndCapture", (DriverHandle stream, DriverHandle * graph))                                \
   ROW(make_executable, "cuGraphInstantiateWithFlags",                                                                \
@@ -104,6 +106,8 @@ inline constexpr int attribute_pageable_memory = 88;  ///< Kernels reach all mem
 inline constexpr int attribute_cooperative_launch = 95;
 inline constexpr int attribute_dma_buf = 124;
 
+inline constexpr int capture_is_active = 1;     ///< CUstreamCaptureStatus.
+inline constexpr int capture_mode_relaxed = 2;  ///< CUstreamCaptureMode: this thread may do what others may not.
 inline constexpr int function_attribute_ptx_version = 5;  ///< CUfunction_attribute: 90 for compute_90.
 inline constexpr unsigned ipc_lazy_peer_access = 1;       ///< CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.
 /// CU_MEMHOSTALLOC_ and CU_MEMHOSTREGISTER_: PORTABLE | DEVICEMAP.

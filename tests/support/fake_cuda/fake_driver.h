@@ -143,6 +143,19 @@ inline long number_from(const char* name, long otherwise) {
   return text != nullptr ? std::atol(text) : otherwise;
 }
 
+/// Of this thread: 0, global, until it is exchanged.
+inline int& capture_mode() {
+  static thread_local int mode = 0;
+  return mode;
+}
+
+/// Captures that this thread has under way: it may not allocate then, unless its mode is relaxed.
+inline int& captures() {
+  static thread_local int count = 0;
+  return count;
+}
+inline bool may_allocate() { return captures() == 0 || capture_mode() == engine::cuda::capture_mode_relaxed; }
+
 inline bool is_sticky(DriverStatus status) { return status == 214 || (status >= 700 && status < 720); }
 
 /// What a call returns before it does anything.

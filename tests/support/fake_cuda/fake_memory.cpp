@@ -25,6 +25,7 @@ extern "C" {
 
 DriverStatus cuMemAlloc_v2(DeviceAddress* address, std::size_t bytes) {
   ENTER(cuMemAlloc_v2);
+  if (!may_allocate()) return stream_capture_unsupported;
   if (bytes > fake().memory - fake().used) return out_of_memory;
   const int file = memfd_create("a fake GPU's memory", MFD_CLOEXEC);
   if (file < 0 || ftruncate(file, static_cast<off_t>(whole_pages(bytes))) != 0) return out_of_memory;
@@ -69,6 +70,7 @@ DriverStatus cuMemFree_v2(DeviceAddress address) {
 
 DriverStatus cuMemHostAlloc(void** data, std::size_t bytes, unsigned) {
   ENTER(cuMemHostAlloc);
+  if (!may_allocate()) return stream_capture_unsupported;
   DeviceAddress address = 0;
   const DriverStatus given = give(&address, bytes);
   *data = reinterpret_cast<void*>(address);

@@ -106,12 +106,25 @@ DriverStatus cuStreamWaitEvent(DriverHandle stream, DriverHandle event, unsigned
   return status_success;
 }
 
+DriverStatus cuStreamIsCapturing(DriverHandle stream, int* status) {
+  ENTER(cuStreamIsCapturing);
+  *status = is_capturing(stream) ? 1 : 0;
+  return status_success;
+}
+
+DriverStatus cuThreadExchangeStreamCaptureMode(int* mode) {
+  ENTER(cuThreadExchangeStreamCaptureMode);
+  std::swap(capture_mode(), *mode);
+  return status_success;
+}
+
 DriverStatus cuStreamBeginCapture_v2(DriverHandle stream, int) {
   ENTER(cuStreamBeginCapture_v2);
   if (is_capturing(stream) || stream == nullptr) return stream_capture_unsupported;
   auto* const graph = new FakeGraph();
   graph->streams.push_back(&stream_of(stream));
   stream_of(stream).captured_by = graph;
+  ++captures();
   return status_success;
 }
 
@@ -119,6 +132,7 @@ DriverStatus cuStreamEndCapture(DriverHandle stream, DriverHandle* captured) {
   ENTER(cuStreamEndCapture);
   FakeGraph* const graph = stream_of(stream).captured_by;
   if (graph == nullptr) return invalid_value;
+  --captures();
   bool is_joined = true;
   for (FakeStream* const of : graph->streams) {
     of->captured_by = nullptr;

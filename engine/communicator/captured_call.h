@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+
+#include "engine/communicator/job.h"
+#include "engine/transport/whole_call.h"
+
+namespace espalier::engine {
+
+/// A call that a stream captured: what its graph uses whenever it is launched, for as long as the group lives.
+struct CapturedCall {
+  explicit CapturedCall(Job& of) : job(of) {}
+  ~CapturedCall() {
+    whole.reset();
+    if (scratch != nullptr) job.memory().release(scratch);
+  }
+  CapturedCall(const CapturedCall&) = delete;
+  CapturedCall& operator=(const CapturedCall&) = delete;
+
+  Job& job;
+  std::unique_ptr<WholeCall> whole;
+  std::byte* scratch = nullptr;  ///< Of this call alone: that of others moves when a larger one comes.
+};
+
+}  // namespace espalier::engine
