@@ -18,8 +18,8 @@ namespace {
 /// waited for. So bytes are wrong where a wait is missing.
 class HostMover {
  public:
-  std::uint64_t tiles = 0;
-
+  [[nodiscard]] std::uint32_t tiles() const { return tiles_; }
+  void set_tiles(std::uint32_t count) { tiles_ = count; }
   void begin() { stages_.resize(std::size_t{bulk_stages} * bulk_tile_bytes); }
   void load(std::uint32_t stage, const unsigned char* from, std::uint32_t bytes) { loads_[stage] = {from, bytes}; }
   void await_load(std::uint32_t stage, std::uint32_t phase) {
@@ -54,6 +54,7 @@ class HostMover {
     }
   }
 
+  std::uint32_t tiles_ = 0;
   std::vector<unsigned char> stages_;
   std::array<Load, bulk_stages> loads_;
   std::array<std::uint32_t, bulk_stages> phases_{};

@@ -121,18 +121,27 @@ ESPALIER_KERNEL_CODE bool carry_out_packets(const KernelCall& call, const Kernel
   return true;
 }
 
-template <class T, class Team, class Others>
-ESPALIER_KERNEL_CODE void copy_piece(const KernelCall& call, Team& team, unsigned char* target,
-                                     const unsigned char* source, std::uint64_t elements, const Others& others) {
-  if constexpr (Team::has_bulk_copies) {
-    if (call.bulk_copies != 0 && source != target) {
-      const std::uint64_t misalignment = distance(target, source) | misalignment_of(target, others);
-      if (takes_bulk(misalignment, elements * sizeof(T))) {
-        return copy_in_bulk<T>(team, target, source, elements, misalignment, others);
-      }
-    }
+/// Whether a piece of a copy goes by bulk copies.
+template <class Team, class Others>
+ESPALIER_KERNEL_CODE bool goes_in_bulk(const KernelCall& call, const unsigned char* target, const unsigned char* source,
+                                       const Others& others, std::int64_t bytes) {
+  return Team::has_bulk_copies && call.bulk_copies != 0 && source != target &&
+         takes_bulk(distance(target, source) | misalignment_of(target, others), static_cast<std::uint64_t>(bytes));
+}
+
+/// The pieces of a copy that do. Apart from the others, which then have more registers.
+template <class T, class Team>
+ESPALIER_KERNEL_CODE void carry_out_in_bulk(const KernelCall& call, const KernelBlock& block, const KernelStep& step,
+                                            Team& team) {
+  ESPALIER_ROLLED
+  for (std::uint32_t i = 0; i < step.piece_count; ++i) {
+    const KernelPiece piece = call.pieces[step.first_piece + i];
+    unsigned char* const target = written_at(call.memories[block.rank], piece.target_place, piece.target);
+    const unsigned char* const source = read_at(call.memories[step.peer], piece.source_place, piece.source);
+    const PieceDestinations others{call, step, i};
+    if (!goes_in_bulk<Team>(call, target, source, others, piece.length)) continue;
+    copy_in_bulk<T>(team, target, source, static_cast<std::uint64_t>(piece.length) / sizeof(T), others);
   }
-  copy_range<T>(team, target, source, elements, others);
 }
 
 template <class T, class Operation, class Team>
@@ -154,7 +163,8 @@ ESPALIER_KERNEL_CODE void carry_out(const KernelCall& call, const KernelBlock& b
         combine_range<T, Operation>(team, target, first, source, elements, others);
       }
     } else if (source != target || others.count() > 0) {  // In place a rank's own part is where it has to be.
-      copy_piece<T>(call, team, target, source, elements, others);
+      if (goes_in_bulk<Team>(call, target, source, others, piece.length)) continue;  // carry_out_in_bulk's.
+      copy_range<T>(team, target, source, elements, others);
     }
   }
   if (step.kind == KernelStepKind::finish && call.divides != 0) {
@@ -183,6 +193,10 @@ ESPALIER_KERNEL_CODE void run_block(const KernelCall& call, const KernelBlock& b
     if (step.kind >= KernelStepKind::send) {
       stops = !carry_out_packets<T, Operation>(call, block, step, i, ends_at, team);
     } else {
+      if constexpr (Team::has_bulk_copies) {
+        const bool is_copy = step.kind == KernelStepKind::enter || step.kind == KernelStepKind::copy;
+        if (call.bulk_copies != 0 && is_copy) carry_out_in_bulk<T>(call, block, step, team);
+      }
       carry_out<T, Operation>(call, block, step, team);
     }
     if (team.any(stops)) return stop(call, block, team);

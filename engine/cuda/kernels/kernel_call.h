@@ -143,10 +143,10 @@ struct DivideCall {
 };
 
 /// Of bulk copies: tiles in shared memory, and a block's dynamic shared memory, which has a barrier of 8 bytes for
-/// each.
+/// each and a count of 8 bytes.
 inline constexpr std::uint32_t bulk_stages = 4;
 inline constexpr std::uint32_t bulk_tile_bytes = 8192;
-inline constexpr std::uint32_t bulk_shared_bytes = bulk_stages * (bulk_tile_bytes + 8);
+inline constexpr std::uint32_t bulk_shared_bytes = bulk_stages * (bulk_tile_bytes + 8) + 8;
 
 /// Threads of a block, and how many registers each may have so that two blocks fit a multiprocessor of 65,536.
 inline constexpr std::uint32_t threads_per_block = 512;

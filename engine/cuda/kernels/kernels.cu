@@ -10,14 +10,22 @@ namespace {
 /// the fences put that before what the copies read, and what they write before this block's signal: the async proxy
 /// orders nothing by itself.
 struct BulkMover {
-  std::uint64_t tiles = 0;
-
   __device__ __forceinline__ static std::uint32_t stage_at(std::uint32_t stage) {
     extern __shared__ __align__(128) unsigned char bulk_memory[];
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(bulk_memory)) + stage * bulk_tile_bytes;
   }
   __device__ __forceinline__ static std::uint32_t barrier_at(std::uint32_t stage) {
     return stage_at(bulk_stages) + 8 * stage;
+  }
+  /// The count is in shared memory, as registers are scarce where no bulk copies are made.
+  __device__ __forceinline__ static std::uint32_t count_at() { return barrier_at(bulk_stages); }
+  __device__ __forceinline__ std::uint32_t tiles() const {
+    std::uint32_t count;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(count) : "r"(count_at()) : "memory");
+    return count;
+  }
+  __device__ __forceinline__ void set_tiles(std::uint32_t count) const {
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(count_at()), "r"(count) : "memory");
   }
   __device__ __forceinline__ static void fence() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
@@ -26,6 +34,7 @@ struct BulkMover {
     for (std::uint32_t stage = 0; stage < bulk_stages; ++stage) {
       asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier_at(stage)) : "memory");
     }
+    set_tiles(0);
     fence();
   }
   __device__ __forceinline__ void load(std::uint32_t stage, const unsigned char* from, std::uint32_t bytes) const {

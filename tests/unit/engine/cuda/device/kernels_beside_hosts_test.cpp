@@ -18,7 +18,6 @@
 #include "tests/support/engine_cases.h"
 #include "tests/support/fake_gpus.h"
 #include "tests/support/local_ranks.h"
-#include "tests/support/loopback_transport.h"
 
 namespace espalier::engine::cuda {
 namespace {
@@ -26,16 +25,14 @@ namespace {
 using std::chrono::milliseconds;
 using test::PlannedSource;
 
-/// On which machine each rank is, and what carries bytes between machines.
+/// On which machine each rank is; TCP is between them.
 struct Machines {
   const char* name;
   std::vector<std::uint32_t> of_rank;
-  bool has_loopback = false;
 };
 
-const std::array all_machines = {Machines{"TwoAndTwoByTcp", {0, 0, 1, 1}}, Machines{"ThreeAndOneByTcp", {0, 0, 0, 1}},
-                                 Machines{"MixedByTcp", {0, 1, 0, 1, 0}},
-                                 Machines{"TwoAndTwoByLoopback", {0, 0, 1, 1}, true}};
+const std::array all_machines = {Machines{"TwoAndTwo", {0, 0, 1, 1}}, Machines{"ThreeAndOne", {0, 0, 0, 1}},
+                                 Machines{"Mixed", {0, 1, 0, 1, 0}}};
 
 /// A fake GPU for each rank.
 JobOptions on_machines(const test::FakeGpus& gpus, const Machines& machines, milliseconds timeout) {
@@ -46,23 +43,19 @@ JobOptions on_machines(const test::FakeGpus& gpus, const Machines& machines, mil
     EXPECT_TRUE(opened) << opened.error().message;
     return opened ? std::unique_ptr<Device>(std::move(*opened)) : nullptr;
   };
-  options.make_transports = [wire = std::make_shared<test::LoopbackWire>(), machines](
-                                rendezvous::ControlPlane& control, std::vector<rendezvous::PeerInfo> peers) {
+  options.make_transports = [machines](rendezvous::ControlPlane& control, std::vector<rendezvous::PeerInfo> peers) {
     for (rendezvous::PeerInfo& peer : peers) peer.boot_id = "machine " + std::to_string(machines.of_rank[peer.rank]);
     JobOptions rest;
     rest.rendezvous.secret = "of the data connections";
-    if (machines.has_loopback) rest.transport = TransportChoice::shm;
-    auto transports = make_transports(control, peers, rest, true);
-    if (machines.has_loopback) {
-      transports.insert(transports.begin(),
-                        std::make_unique<test::LoopbackTransport>(
-                            wire, control.rank(), peers.size(), [machines](std::uint32_t rank, std::uint32_t other) {
-                              return machines.of_rank[rank] != machines.of_rank[other];
-                            }));
-    }
-    return transports;
+    return make_transports(control, peers, rest, true);
   };
   return options;
+}
+
+/// Until so many ranks have ended their call: their kernels may look into this rank's memory, which in another process
+/// would stay as long as they have it open.
+void await(const std::atomic<std::uint32_t>& ended, std::uint32_t ranks) {
+  while (ended < ranks) std::this_thread::sleep_for(milliseconds(5));
 }
 
 class KernelsBesideHosts : public ::testing::TestWithParam<Machines> {
@@ -76,13 +69,13 @@ class KernelsBesideHosts : public ::testing::TestWithParam<Machines> {
 };
 
 TEST_P(KernelsBesideHosts, CarryOutEveryCollective) {
-  for (const char* planner : {"ring", "tree", "flat"}) {
+  for (const char* planner : {"ring", "tree"}) {
     PlannedSource source(planner, Bytes{1024});
     run(
         source.source(),
         [this](Communicator& world) {
           for (const CollectiveKind kind : all_collective_kinds) {
-            for (const std::size_t count : {std::size_t{1}, std::size_t{2000}, std::size_t{9000}, std::size_t{2000}}) {
+            for (const std::size_t count : {std::size_t{1}, std::size_t{6000}, std::size_t{6000}}) {
               test::run_device_case(world, {kind, ElementType::int32, ReduceOperation::sum, ranks(), 1, count, 2});
               if (::testing::Test::HasFailure()) return world.abort("a test failed");
             }
@@ -122,13 +115,15 @@ TEST_P(KernelsBesideHosts, RecordBothParts) {
         if (recorder.device_clock_error_ns() > 0) ++recorded_by_kernels;
         const auto plan = world.schedule_of(arguments);
         ASSERT_TRUE(plan) << plan.error().message;
-        const std::lock_guard lock(mutex);
-        schedule = plan->schedule;
-        for (const Record& record : *records) {
-          EXPECT_LE(record.begin_ns, record.end_ns);
-          if (record.phase != Phase::recv && record.phase != Phase::reduce) continue;
-          const std::uint32_t lane = record.lane == own_lane ? world.rank() : record.lane;
-          ++arrivals[{lane, record.transfer, record.chunk}];
+        {
+          const std::lock_guard lock(mutex);
+          schedule = plan->schedule;
+          for (const Record& record : *records) {
+            EXPECT_LE(record.begin_ns, record.end_ns);
+            if (record.phase != Phase::recv && record.phase != Phase::reduce) continue;
+            const std::uint32_t lane = record.lane == own_lane ? world.rank() : record.lane;
+            ++arrivals[{lane, record.transfer, record.chunk}];
+          }
         }
         EXPECT_TRUE(world.barrier());
       },
@@ -168,12 +163,15 @@ TEST_P(KernelsBesideHosts, EndWhenARankGivesUp) {
         ASSERT_TRUE(world.run(arguments));
         if (world.rank() + 1 == world.size()) {
           std::this_thread::sleep_for(milliseconds(300));
-          return world.abort("it has had enough");
+          world.abort("it has had enough");
+          return await(ended, ranks() - 1);
         }
         const auto done = world.run(arguments);
-        ASSERT_FALSE(done);
-        EXPECT_NE(done.error().message.find("it has had enough"), std::string::npos) << done.error().message;
+        EXPECT_FALSE(done);
+        const std::string why = done ? "" : done.error().message;
+        EXPECT_NE(why.find("it has had enough"), std::string::npos) << why;
         ++ended;
+        await(ended, ranks() - 1);
       },
       milliseconds(20000));
   EXPECT_EQ(ended, ranks() - 1);
@@ -184,7 +182,6 @@ TEST_P(KernelsBesideHosts, EndWhenARankGivesUp) {
 TEST_P(KernelsBesideHosts, EndWhenARankHangs) {
   PlannedSource source("ring", Bytes{1024});
   std::atomic<std::uint32_t> ended = 0;
-  std::atomic<bool> may_leave = false;
   const auto begun = std::chrono::steady_clock::now();
   run(
       source.source(),
@@ -195,12 +192,12 @@ TEST_P(KernelsBesideHosts, EndWhenARankHangs) {
                                       ElementType::int32,         ReduceOperation::sum};
         ASSERT_TRUE(world.run(arguments));
         if (world.rank() + 1 == world.size()) {
-          while (!may_leave) std::this_thread::sleep_for(milliseconds(5));
-          return;
+          return await(ended, ranks() - 1);
         }
         const auto done = world.run(arguments);
         EXPECT_FALSE(done);
-        if (++ended + 1 == ranks()) may_leave = true;
+        ++ended;
+        await(ended, ranks() - 1);
       },
       milliseconds(2000));
   EXPECT_EQ(ended, ranks() - 1);
@@ -210,7 +207,8 @@ TEST_P(KernelsBesideHosts, EndWhenARankHangs) {
 INSTANTIATE_TEST_SUITE_P(All, KernelsBesideHosts, ::testing::ValuesIn(all_machines),
                          [](const auto& machines) { return std::string(machines.param.name); });
 
-/// A launch or a copy that fails ends the call on all ranks, and on none of them later than the deadline.
+/// A launch or a copy that fails ends the call on all ranks, and on none of them later than the deadline. None is
+/// sticky: all ranks share the fake driver here.
 class FaultsBesideHosts : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(FaultsBesideHosts, EndTheCallOnAllRanks) {
@@ -229,16 +227,17 @@ TEST_P(FaultsBesideHosts, EndTheCallOnAllRanks) {
     for (int call = 0; call < 20; ++call) {
       if (world.run(arguments)) continue;
       ++ended;
-      return;
+      break;
     }
+    await(ended, 4);
   });
   EXPECT_EQ(ended, 4U);
   EXPECT_LT(std::chrono::steady_clock::now() - begun, milliseconds(15000));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FaultsBesideHosts,
-                         ::testing::Values("cuLaunchCooperativeKernel:3:719", "cuLaunchCooperativeKernel:10:2",
-                                           "cuMemcpyAsync:30:700", "cuLaunchKernel:9:719"));
+                         ::testing::Values("cuLaunchCooperativeKernel:3:2", "cuLaunchCooperativeKernel:10:2",
+                                           "cuMemcpyAsync:30:2", "cuLaunchKernel:9:2"));
 
 }  // namespace
 }  // namespace espalier::engine::cuda

@@ -50,7 +50,10 @@ struct LateMover {
     most_under_way = std::max(most_under_way, stores.size());
   }
 
-  std::uint64_t tiles = 0;
+  [[nodiscard]] std::uint32_t tiles() const { return tile_count; }
+  void set_tiles(std::uint32_t count) { tile_count = count; }
+
+  std::uint32_t tile_count = 0;
   std::array<std::array<unsigned char, bulk_tile_bytes>, bulk_stages> stages{};
   std::array<std::pair<const unsigned char*, std::uint32_t>, bulk_stages> pending{};
   std::array<std::uint32_t, bulk_stages> completed{};
@@ -98,7 +101,7 @@ TEST(BulkCopy, BringsEveryByteToAllDestinations) {
       EXPECT_EQ(std::memcmp(other.data() + 32, source.data(), bytes), 0);
       EXPECT_TRUE(mover.stores.empty());
       tiles += whole + (rest > 0 ? 1 : 0);
-      EXPECT_EQ(mover.tiles, tiles);
+      EXPECT_EQ(mover.tiles(), tiles);
     }
   }
   EXPECT_EQ(std::accumulate(mover.completed.begin(), mover.completed.end(), std::uint64_t{0}), tiles);
