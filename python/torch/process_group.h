@@ -49,7 +49,7 @@ class GroupJobs {
 };
 
 /// The c10d backend `espalier`: the collectives of a process group, by the engine, on the CPU's memory or on GPUs
-/// (device_lane.h); tensors of other devices, and messages, go through host memory (device_stage.h). A group is a job
+/// (device_lane.h); tensors of other devices go through host memory (device_stage.h). A group is a job
 /// of its own, whose ranks meet through the store. Its collectives run one after the other on a thread of the group, in
 /// the order of the calls, which all members make alike; sends and receives go beside them.
 ///

@@ -15,17 +15,7 @@
 #include "engine/tcp/greeting.h"
 #include "engine/tcp/tcp_mesh.h"
 #include "tests/faults/rank_processes.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ESPALIER_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define ESPALIER_SANITIZED 1
-#endif
-#endif
-#ifndef ESPALIER_SANITIZED
-#define ESPALIER_SANITIZED 0
-#endif
+#include "tests/support/sanitized.h"
 
 namespace espalier {
 namespace {

@@ -11,7 +11,7 @@
 #include "tests/differential/engine/reference.h"
 #include "tests/support/local_ranks.h"
 #include "tests/support/networks/random_graph.h"
-#include "tests/support/random_schedule.h"
+#include "tests/support/random/random_schedule.h"
 #include "tests/support/transports_here.h"
 
 namespace espalier {

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "tests/support/networks/random_machine.h"
-#include "tests/support/random_timeline.h"
+#include "tests/support/random/random_timeline.h"
 
 namespace espalier::compare {
 namespace {

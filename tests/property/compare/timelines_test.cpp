@@ -5,7 +5,7 @@
 #include "compare/compare_timelines.h"
 #include "schedule/timeline/thin_timeline.h"
 #include "tests/support/networks/random_machine.h"
-#include "tests/support/random_timeline.h"
+#include "tests/support/random/random_timeline.h"
 
 namespace espalier::compare {
 namespace {

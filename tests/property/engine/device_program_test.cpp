@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "tests/support/device_program_case.h"
 #include "tests/support/networks/random_graph.h"
-#include "tests/support/random_schedule.h"
+#include "tests/support/random/random_schedule.h"
 
 namespace espalier::engine::cuda {
 namespace {

@@ -5,7 +5,7 @@
 #include "tests/support/engine_cases.h"
 #include "tests/support/local_ranks.h"
 #include "tests/support/networks/random_graph.h"
-#include "tests/support/random_schedule.h"
+#include "tests/support/random/random_schedule.h"
 
 namespace espalier {
 namespace {

@@ -7,6 +7,7 @@
 #include "planners/tuning/regions.h"
 #include "sim/simulate.h"
 #include "tests/support/networks/random_graph.h"
+#include "tests/support/sanitized.h"
 
 namespace espalier {
 namespace {
@@ -43,7 +44,7 @@ class Choice : public ::testing::TestWithParam<CollectiveKind> {};
 /// Who is given up early would not have been chosen.
 TEST_P(Choice, DoesNotDependOnWhatIsGivenUp) {
   Random random(31);
-  for (int round = 0; round < 8; ++round) {
+  for (int round = 0; round < test::random_cases(8); ++round) {
     const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 12, true}));
     const auto candidates = candidates_on(topology, GetParam());
     for (const Bytes size : {Bytes{1 << 14}, Bytes{1 << 20}, Bytes{1 << 26}}) {
@@ -71,7 +72,7 @@ TEST_P(Choice, TakesNobodyWhoIsBeatenInAllOfARegion) {
   Random random(32);
   std::vector<Bytes> sizes;
   for (std::int64_t size = 1 << 12; size <= 1 << 26; size *= 4) sizes.push_back({size});
-  for (int round = 0; round < 6; ++round) {
+  for (int round = 0; round < test::random_cases(6); ++round) {
     const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 12, true}));
     const auto candidates = candidates_on(topology, GetParam());
     for (const double tolerance : {0.0, 0.01, 0.1}) {

@@ -10,6 +10,7 @@
 #include "sim/simulate.h"
 #include "tests/support/networks/random_graph.h"
 #include "tests/support/planner_cases.h"
+#include "tests/support/sanitized.h"
 
 // The cut that is chosen loses next to nothing to the best of many, and with it plans run at their bound.
 
@@ -42,7 +43,7 @@ TEST_P(CutSearch, FindsWhatIsAsFastAsTheBestOfMany) {
   const char* planner = GetParam() == CollectiveKind::all_to_all ? "lp" : "packing";
   constexpr Bytes size{std::int64_t{128} << 20U};
   Random random(20'261'123);
-  for (int round = 0; round < 15; ++round) {
+  for (int round = 0; round < test::random_cases(15); ++round) {
     const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 12, true}));
     Collective collective{GetParam(), static_cast<std::uint32_t>(topology.rank_count()), {}};
     if (has_root(GetParam())) collective.root = Rank(0);

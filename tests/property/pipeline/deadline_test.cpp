@@ -3,7 +3,8 @@
 #include "base/random.h"
 #include "sim/simulate.h"
 #include "tests/support/networks/random_graph.h"
-#include "tests/support/random_schedule.h"
+#include "tests/support/random/random_schedule.h"
+#include "tests/support/sanitized.h"
 
 namespace espalier {
 namespace {
@@ -29,7 +30,7 @@ sim::Options random_options(Random& random, const Topology& topology) {
 TEST(Deadline, OnlyWhatIsLateIsGivenUp) {
   Random random(20'261'124);
   int late = 0, early = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < test::random_cases(300); ++round) {
     const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 12, true}));
     const auto kind = all_collective_kinds[random.below(all_collective_kinds.size())];
     if (kind == CollectiveKind::send_recv) continue;
@@ -63,7 +64,7 @@ TEST(Deadline, OnlyWhatIsLateIsGivenUp) {
 /// On another network with the same nodes and links, a simulator gives what one that is made there gives.
 TEST(Deadline, AnotherNetworkGivesWhatItGivesAlone) {
   Random random(15);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < test::random_cases(60); ++round) {
     const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 12, true}));
     const auto schedule = test::random_schedule(random, CollectiveKind::all_reduce, topology);
     if (!schedule) continue;

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "tests/support/networks/computing.h"
 #include "tests/support/pipeline.h"
+#include "tests/support/sanitized.h"
 #include "topology/generate/generate.h"
 
 namespace espalier {
@@ -41,7 +42,7 @@ TEST(InNetworkPipeline, RandomMachinesWithSwitchesThatCompute) {
                                 CollectiveKind::broadcast, CollectiveKind::reduce};
   Random random(20'261'121);
   int planned = 0;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < test::random_cases(300); ++i) {
     SCOPED_TRACE(i);
     const Topology topology = random_machine(random);
     const CollectiveKind kind = kinds[static_cast<std::size_t>(i) % kinds.size()];

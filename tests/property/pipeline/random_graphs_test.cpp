@@ -3,12 +3,13 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "tests/support/pipeline.h"
+#include "tests/support/sanitized.h"
 #include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {
 
-constexpr int graph_count = 1000;
+constexpr int graph_count = test::random_cases(1000);
 
 /// A random machine: one to ten ranks, with and without switches, one-way and unbalanced ones among them.
 Topology random_machine(std::uint64_t seed) {

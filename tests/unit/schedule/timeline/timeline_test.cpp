@@ -9,7 +9,7 @@
 #include "schedule/timeline/binary_timeline.h"
 #include "schedule/timeline/chrome_trace.h"
 #include "schedule/timeline/decimal_time.h"
-#include "tests/support/random_timeline.h"
+#include "tests/support/random/random_timeline.h"
 
 namespace espalier {
 namespace {
