@@ -4,14 +4,17 @@ if(CMAKE_CROSSCOMPILING OR CMAKE_CXX_CLANG_TIDY)
   set(ESPALIER_PRECOMPILED OFF)
 endif()
 
+# Under sanitizers with clang, optimising takes two thirds of the compiler's time, and is worth it where loops are hot.
+set(espalier_sanitized_options $<$<AND:$<CXX_COMPILER_ID:Clang>,$<CONFIG:Debug>>:-O0>)
+
 # Tests spend their time in the libraries: their own code is optimised less, which compiles it in three quarters of the
 # time. Strings of known lengths, as tests make them, bring out more of a bug of g++ 12 that it warns of.
-set(espalier_test_options $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-Og>
+set(espalier_test_options ${espalier_sanitized_options} $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-Og>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>)
 
 # What reads, writes and lays out (the command, formats, reports) waits for nothing of its own, and is two thirds of what
 # the command's build compiles: at -O1 a third faster than at -O3.
-set(espalier_quick_options
+set(espalier_quick_options ${espalier_sanitized_options}
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-O1> $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-Og>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>)
 
