@@ -77,7 +77,7 @@ class Mailroom {
     std::deque<Outgoing> outgoing;
     std::deque<Arrived> arrived;
     std::exception_ptr failure;
-    bool is_sending = false;
+    bool is_busy = false;  ///< Its thread is in a call of the job's.
     std::thread thread;
 
     void abort(const std::string& reason) const {
