@@ -85,9 +85,10 @@ struct Profile {
   std::uint32_t processors = 0;                          ///< Of a host, shared by its ranks; 0: one per rank.
   std::vector<std::pair<std::string, Launch>> launches;  ///< Ways to start a call; the first is the default.
   std::array<std::int32_t, 3> reached_ppm{whole_ppm, whole_ppm, whole_ppm};  ///< Of nominal rates, by LinkKind.
-  std::map<std::pair<Shape, sim::Protocol>, Way> ways;                       ///< At least one.
-  planners::Paths paths = planners::Paths::software;                         ///< Which paths schedules may take.
-  std::optional<TunerModel> tuner;  ///< Absent: the software picks by what the ways say.
+  std::int32_t switched_ppm = 0;  ///< Of the fabric's links at a switch; 0: as all others of the fabric.
+  std::map<std::pair<Shape, sim::Protocol>, Way> ways;  ///< At least one.
+  planners::Paths paths = planners::Paths::software;    ///< Which paths schedules may take.
+  std::optional<TunerModel> tuner;                      ///< Absent: the software picks by what the ways say.
 
   /// Errors: invalid_input, naming those there are.
   [[nodiscard]] Result<Launch> launch(std::string_view name) const;

@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, 11> file = {"espalier_profile", "name",  
                                                    "sources"};
 constexpr std::array<std::string_view, 3> launch = {"call", "per_rank", "per_send"};
 constexpr std::array<std::string_view, 4> tuner = {"generation", "fabric", "pcie", "network"};
-constexpr std::array<std::string_view, 3> links = {"fabric", "pcie", "network"};
+constexpr std::array<std::string_view, 4> links = {"fabric", "pcie", "network", "switched"};
 constexpr std::array<std::string_view, 9> algorithms = {"ring",          "tree", "nvls", "nvls_tree", "collnet_direct",
                                                         "collnet_chain", "pat",  "pxn",  "p2p"};
 constexpr std::array<std::string_view, 3> protocols = {"ll", "ll128", "simple"};

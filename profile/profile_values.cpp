@@ -23,6 +23,7 @@ void visit(AnyProfile& profile, const Time& time, const Rate& rate, const Part& 
   for (const LinkKind kind : all_link_kinds) {
     part(fmt::format("links: {}", to_string(kind)), profile.reached_ppm[static_cast<std::size_t>(kind)]);
   }
+  part("links: switched", profile.switched_ppm);
   for (auto& [key, way] : profile.ways) {
     const std::string of = fmt::format("{} {}: ", to_string(key.first), sim::to_string(key.second));
     time(of + "base", way.base);
@@ -69,6 +70,7 @@ Profile with_values(const Profile& profile, std::span<const double> values) {
         rate = {std::llround(next(static_cast<double>(rate.bytes_per_second)))};
       },
       [&](const std::string&, std::int32_t& ppm) {
+        if (ppm == 0) return;
         const double part = next(static_cast<double>(ppm) / whole_ppm);
         ppm = std::clamp(static_cast<std::int32_t>(std::lround(std::min(part, 1.0) * whole_ppm)), 1, whole_ppm);
       });

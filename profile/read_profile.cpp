@@ -83,6 +83,7 @@ class Reader {
     for (const LinkKind kind : all_link_kinds) {
       profile.reached_ppm[static_cast<std::size_t>(kind)] = fields.millionths(to_string(kind)).value_or(whole_ppm);
     }
+    profile.switched_ppm = fields.millionths("switched").value_or(0);
   }
 
   void read_paths(const Fields& fields, Profile& profile) {

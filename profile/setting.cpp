@@ -51,15 +51,19 @@ Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protoc
   std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
   std::vector<Link> links(topology.links().begin(), topology.links().end());
   const std::size_t size_class = std::min<std::size_t>(machines, way.most.size()) - 1;
-  const std::uint32_t channels = channels_of(profile, topology, machines);
-  const auto most = static_cast<std::int64_t>(static_cast<__int128>(way.most[size_class].bytes_per_second) *
-                                              std::min(used, channels) / channels);
+  // Where a channel has a limit of its own, `most` is that of all the profile's channels.
+  const std::uint32_t part = way.per_channel.count > 0 ? used : profile.channels;
+  const auto most =
+      static_cast<std::int64_t>(static_cast<__int128>(way.most[size_class].bytes_per_second) * part / profile.channels);
   for (std::size_t i = 0; i < links.size(); ++i) {
     Link& link = links[i];
     const Node &tail = nodes[link.tail.index()], &head = nodes[link.head.index()];
     const LinkKind kind = kind_of(topology, LinkId(i));
     const auto index = static_cast<std::size_t>(kind);
-    const std::int32_t reached = std::min(link.efficiency_ppm, profile.reached_ppm[index]);
+    const bool is_switched =
+        kind == LinkKind::fabric && profile.switched_ppm > 0 && (is_switch(tail) || is_switch(head));
+    const std::int32_t reached =
+        std::min(link.efficiency_ppm, is_switched ? profile.switched_ppm : profile.reached_ppm[index]);
     std::int64_t rate = part_of(part_of(link.nominal.bytes_per_second, reached), way.rate_ppm);
     if (most > 0 && (tail.is_rank || head.is_rank)) {
       const __int128 on_the_wire = static_cast<__int128>(most) * whole_ppm / way.payload_ppm;
@@ -69,11 +73,12 @@ Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protoc
     link.efficiency_ppm = whole_ppm;
     const std::int64_t own = kind == LinkKind::network ? link.latency.count : 0;
     const std::int64_t hop = halves_of_hop(tail, head, kind) * way.hop[index].count / 2;
-    if (protocol == sim::Protocol::simple && kind == LinkKind::network) {
+    const bool flushes = protocol == sim::Protocol::simple;
+    if (kind == LinkKind::network) {
       link.latency = {own};
-      link.overhead = {link.overhead.count + hop + own};
+      link.overhead = {link.overhead.count + hop + (flushes ? own : 0)};
     } else {
-      link.latency = {own + hop};
+      link.latency = {hop};
     }
   }
   auto made = Topology::make(topology.name(), std::move(nodes), std::move(links));

@@ -33,10 +33,10 @@ std::uint32_t channels_of(const Profile& profile, const Topology& topology, std:
 
 /// Links get the part of their nominal rate that the profile says, or their own efficiency where that is less; a rank's
 /// links at most `way.most`. A way's hop is laid on its cables: half at each end that is no switch, none on the cable
-/// between a NIC and its host. It is latency, but with the protocol Simple between machines: there it is what a chunk
-/// keeps its sender's lane busy (overhead). Network cables keep their own latency beside it; with Simple it is in the
-/// overhead too, for the flush. Errors: those of Topology::make. With `used` of the network's channels (channels_of) a
-/// rank moves that part of `way.most`.
+/// between a NIC and its host. Inside a machine it is latency; between machines every chunk keeps its sender's lane
+/// busy that long (overhead), with the protocol Simple also for the cables' own latency, as what is received is
+/// flushed. Network cables have their own latency. Where channels have a limit of their own (`way.per_channel`), a rank
+/// moves the part of `way.most` that `used` are of the profile's channels. Errors: those of Topology::make.
 Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protocol protocol, Picoseconds launch,
                              const Topology& topology, std::size_t machines, std::uint32_t used);
 

@@ -85,7 +85,9 @@ std::string profile_yaml(const Profile& profile, std::span<const std::string> co
     launches.push_back(fmt::format("{}: {}", quoted(name), launch_text(launch)));
   }
   text += fmt::format("launch: {{{}}}\n", fmt::join(launches, ", "));
-  text += fmt::format("links: {{{}}}\n", links_text(profile.reached_ppm));
+  const std::string switched =
+      profile.switched_ppm > 0 ? fmt::format(", switched: {:.4g}", part_of_ppm(profile.switched_ppm)) : std::string();
+  text += fmt::format("links: {{{}{}}}\n", links_text(profile.reached_ppm), switched);
   if (profile.paths != planners::Paths::software) text += fmt::format("paths: {}\n", to_string(profile.paths));
   if (profile.tuner) {
     text += fmt::format("tuner: {{generation: {}, {}}}\n", to_string(profile.tuner->generation),

@@ -22,7 +22,8 @@ namespace {
 
 /// What a row's time hangs on, beside launch and base, which only move it.
 std::string costs_of(const profile::Profile& profile, const profile::Way& way) {
-  std::string text = fmt::format("{} {} {}", profile.reached_ppm[0], profile.reached_ppm[1], profile.reached_ppm[2]);
+  std::string text = fmt::format("{} {} {} {}", profile.reached_ppm[0], profile.reached_ppm[1], profile.reached_ppm[2],
+                                 profile.switched_ppm);
   for (const Picoseconds hop : way.hop) text += fmt::format(" {}", hop.count);
   for (const Bandwidth most : way.most) text += fmt::format(" {}", most.bytes_per_second);
   return text + fmt::format(" {} {}", way.rate_ppm, way.message.count);

@@ -27,7 +27,7 @@ about: a test
 channels: 12
 processors: 2
 launch: {usual: 1 us, graph: 0 us, one-process: {call: 4 us, per_rank: 2 us, per_send: 500 ns}}
-links: {fabric: 0.8, network: 0.9}
+links: {fabric: 0.8, network: 0.9, switched: 0.7}
 paths: any
 tuner: {generation: hopper, fabric: 0.824, network: 0.9}
 algorithms:
@@ -47,6 +47,7 @@ algorithms:
   EXPECT_EQ(*profile.launch("graph"), Launch{});
   EXPECT_EQ(*profile.launch("one-process"), (Launch{{4'000'000}, {2'000'000}, {500'000}}));
   EXPECT_FALSE(profile.launch("grap"));
+  EXPECT_EQ(profile.switched_ppm, 700'000);
   EXPECT_EQ(profile.reached_ppm, (std::array<std::int32_t, 3>{800'000, 1'000'000, 900'000}));
   ASSERT_TRUE(profile.tuner);
   EXPECT_EQ(profile.tuner->generation, Generation::hopper);

@@ -75,9 +75,10 @@ TEST(Setting, LaysAHopOnEveryWay) {
   EXPECT_EQ(latency(*setting, "box0.gpu0>box0.nvswitch") + latency(*setting, "box0.nvswitch>box0.gpu1"), 2'000'000);
   // Over PCIe likewise.
   EXPECT_EQ(latency(*setting, "box0.gpu0>box0.root") + latency(*setting, "box0.root>box0.gpu1"), 3'000'000);
-  // Between machines: the network's hop and its cables' own latency; nothing on the NIC's own bus.
+  // Between machines: the network's hop, for every chunk, and its cables' own latency; nothing on the NIC's own bus.
   EXPECT_EQ(latency(*setting, "box0.root>box0.nic"), 0);
-  EXPECT_EQ(latency(*setting, "box0.nic>leaf") + latency(*setting, "leaf>box1.nic"), 10'000'000 + 2 * 600'000);
+  EXPECT_EQ(latency(*setting, "box0.nic>leaf") + latency(*setting, "leaf>box1.nic"), 2 * 600'000);
+  EXPECT_EQ(overhead(*setting, "box0.nic>leaf") + overhead(*setting, "leaf>box1.nic"), 10'000'000);
   EXPECT_EQ(rate(*setting, "box0.gpu0>box0.nvswitch"), 80'000'000'000);
   EXPECT_EQ(rate(*setting, "box0.gpu0>box0.root"), 45'000'000'000);
   EXPECT_EQ(rate(*setting, "box0.nic>leaf"), 24'250'000'000);
@@ -87,7 +88,7 @@ TEST(Setting, SimpleWaitsForTheFlushOfTheNetwork) {
   const Topology topology = test::read_good(two_boxes);
   const auto setting = make_setting(make_profile(), make_way(), sim::Protocol::simple, {}, topology, 2, 1);
   ASSERT_TRUE(setting);
-  // The hop keeps the lane busy for every chunk, and so does the flush.
+  // The flush keeps the lane busy, too.
   EXPECT_EQ(latency(*setting, "box0.nic>leaf") + latency(*setting, "leaf>box1.nic"), 2 * 600'000);
   EXPECT_EQ(overhead(*setting, "box0.nic>leaf") + overhead(*setting, "leaf>box1.nic"), 10'000'000 + 2 * 600'000);
   EXPECT_EQ(overhead(*setting, "box0.gpu0>box0.nvswitch"), 0);
@@ -207,9 +208,30 @@ TEST(Setting, FewerChannelsMoveLess) {
   profile.channels = 16;
   Way way = make_way();
   way.most = {Bandwidth{32'000'000'000}, Bandwidth{32'000'000'000}, Bandwidth{32'000'000'000}};
+  way.per_channel = {4096};
   const auto quarter = make_setting(profile, way, sim::Protocol::ll, {}, topology, 1, 4);
   ASSERT_TRUE(quarter);
   EXPECT_EQ(rate(*quarter, "box0.gpu0>box0.nvswitch"), 16'000'000'000);  // a quarter of 32, half of it payload
+  way.per_channel = {};
+  const auto all = make_setting(profile, way, sim::Protocol::ll, {}, topology, 1, 4);
+  ASSERT_TRUE(all);
+  EXPECT_EQ(rate(*all, "box0.gpu0>box0.nvswitch"), 64'000'000'000);
+}
+
+TEST(Setting, TellsLinksAtASwitchOfTheFabric) {
+  const Topology topology = test::read_good(R"(
+espalier: 1
+name: two-kinds
+classes: {nvlink: {bandwidth: 100 GB/s, latency: 300 ns}}
+nodes: [{id: "gpu[0-2]", kind: gpu}, {id: nvswitch, kind: switch}]
+links: [{all: ["gpu[0-1]", nvswitch], class: nvlink}, {between: [gpu1, gpu2], class: nvlink}]
+)");
+  Profile profile = make_profile();
+  profile.switched_ppm = 700'000;
+  const auto setting = make_setting(profile, make_way(), sim::Protocol::ll, {}, topology, 1, 1);
+  ASSERT_TRUE(setting);
+  EXPECT_EQ(rate(*setting, "gpu0>nvswitch"), 70'000'000'000);
+  EXPECT_EQ(rate(*setting, "gpu1>gpu2"), 80'000'000'000);
 }
 
 TEST(CountedNetwork, HasTheTunersRatesAlone) {
