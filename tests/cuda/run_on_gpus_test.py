@@ -7,7 +7,11 @@ import ctypes
 import json
 import os
 import pathlib
+import re
+import shlex
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -125,6 +129,51 @@ def check_a_killed_rank(check, espalier, environment):
         output, errors = process.communicate(timeout=60)
     done = subprocess.CompletedProcess(command, process.returncode, output, errors)
     check("rank 1 " in errors and process.returncode not in (0, 2) and time.monotonic() - begun < 30, "a rank that is killed", done)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def check_machines(check, espalier, environment, folder):
+    """Ranks in two namespaces of processes take each other for ranks of other machines: kernels within each, TCP between."""
+    apart = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    if not shutil.which("unshare") or subprocess.run([*apart, "true"], capture_output=True).returncode:
+        print("not run here: ranks on two machines, which takes unshare --pid")
+        return
+    trace = folder / "machines.json"
+
+    def start(*words):
+        """Ranks 0 and 1 here, 2 and 3 there."""
+        job = [espalier, *RUN, "all_reduce", "--device", "cuda-ranks", "-p", "ranks=4", "-s", "64K", "-w", "1", "--world", "4",
+               "--rendezvous", f"127.0.0.1:{free_port()}", "--timeout", "20", *words]
+        first = shlex.join([*map(str, job), "--rank", "2"])
+        second = shlex.join([*map(str, job), "--rank", "3"])
+        commands = [[*job, "--rank", "0"], [*job, "--rank", "1"], [*apart, "sh", "-c", f"{first} & {second}; wait"]]
+        own = {**environment, "ESPALIER_SECRET": "of this test alone"}
+        return [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=own) for command in commands]
+
+    def end(processes):
+        said = [process.communicate(timeout=100) for process in processes]
+        return [subprocess.CompletedProcess("ranks", process.returncode, *text) for process, text in zip(processes, said)]
+
+    done = end(start("-n", "2", "--trace", str(trace)))[0]
+    check(done.returncode == 0 and "# Out of bounds values : 0 OK" in done.stdout, "ranks on two machines", done)
+    check("tcp from rank 0 to 2 ranks" in done.stdout and "kernels carry out calls" in done.stdout, "what is between two machines", done)
+    lanes = {event["tid"] for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"}
+    check(len(lanes) >= 4, "a timeline of two machines", done)
+
+    processes = start("-n", "100000")
+    while "us" not in processes[0].stdout.readline():  # The table's head: ranks have joined.
+        pass
+    time.sleep(0.5)
+    begun = time.monotonic()
+    processes[2].kill()  # The machine is gone, with both of its ranks.
+    for done in end(processes)[:2]:
+        check(re.search(r"rank [23]\b", done.stderr) and done.returncode not in (0, 2), "a machine that is lost", done)
+    check(time.monotonic() - begun < 30, "how long it takes to notice", done)
 
 
 def check_ranks(check, run, folder):
@@ -250,6 +299,7 @@ def main():
         check("CUDA_ERROR_LAUNCH_FAILED" in done.stderr and done.returncode not in (0, 2), "a sticky error", done)
         check_ranks(check, run, pathlib.Path(folder))
         check_a_killed_rank(check, espalier, {**os.environ, "FAKE_CUDA_GPUS": "4", "LD_LIBRARY_PATH": fake})
+        check_machines(check, espalier, {**os.environ, "FAKE_CUDA_GPUS": "4", "LD_LIBRARY_PATH": fake}, pathlib.Path(folder))
         check_against_simulation(check, run, espalier, pathlib.Path(folder))
         check_gpu_check(check, espalier, fake, pathlib.Path(folder))
         done = run("all_reduce", "-s", "4K", "--transport", "tcp")
