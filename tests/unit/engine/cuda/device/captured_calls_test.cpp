@@ -151,7 +151,7 @@ TEST(CapturedCallsTest, StopAtTheDeadline) {
   const test::FakeGpus gpus("FAKE_CUDA_GPUS", "4");
   PlannedSource source("ring", Bytes{1024});
   std::atomic<int> late = 0;
-  run_ranks(3, source.source(), each_on_a_gpu(gpus, 4, std::chrono::milliseconds(1500)), [&](Communicator& world) {
+  run_ranks(3, source.source(), each_on_a_gpu(gpus, 4, std::chrono::milliseconds(5000)), [&](Communicator& world) {
     constexpr std::size_t count = 30000;
     const test::DeviceMemory memory(world, count * 4);
     CapturingStream stream(gpus, world);

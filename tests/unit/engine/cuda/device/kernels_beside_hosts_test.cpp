@@ -190,18 +190,17 @@ TEST_P(KernelsBesideHosts, EndWhenARankHangs) {
         const test::DeviceMemory memory(world, count * 4);
         const CallArguments arguments{CollectiveKind::all_reduce, memory.data(),       memory.data(), count,
                                       ElementType::int32,         ReduceOperation::sum};
-        ASSERT_TRUE(world.run(arguments));
-        if (world.rank() + 1 == world.size()) {
-          return await(ended, ranks() - 1);
-        }
+        const auto connected = world.run(arguments);
+        EXPECT_TRUE(connected) << connected.error().message;
+        if (world.rank() + 1 == world.size()) return await(ended, ranks() - 1);
         const auto done = world.run(arguments);
         EXPECT_FALSE(done);
         ++ended;
         await(ended, ranks() - 1);
       },
-      milliseconds(2000));
+      milliseconds(5000));
   EXPECT_EQ(ended, ranks() - 1);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, milliseconds(15000));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, milliseconds(20000));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, KernelsBesideHosts, ::testing::ValuesIn(all_machines),
