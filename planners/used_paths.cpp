@@ -277,12 +277,7 @@ bool UsedPaths::leaves_its_box(const Route& route) const {
 }
 
 Schedule UsedPaths::restore(const Schedule& planned) const {
-  Schedule restored(planned.collective, planned.topology, planned.algorithm);
-  restored.units = planned.units;
-  restored.slices = planned.slices;
-  restored.bound = planned.bound;
-  restored.cut = planned.cut;
-  restored.relays = planned.relays;
+  Schedule restored(planned.header());
   InsideRoutes used(*used_), any(whole_);
   std::vector<RouteId> routes;
   for (std::size_t i = 0; i < planned.route_count(); ++i) {

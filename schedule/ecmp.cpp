@@ -129,12 +129,7 @@ bool is_between_ranks(const Schedule& schedule, const Route& route) {
 }  // namespace
 
 Schedule hash_flows(const Schedule& schedule, const Topology& topology, std::uint64_t seed) {
-  Schedule hashed(schedule.collective, schedule.topology, schedule.algorithm);
-  hashed.units = schedule.units;
-  hashed.slices = schedule.slices;
-  hashed.bound = schedule.bound;
-  hashed.cut = schedule.cut;
-  hashed.relays = schedule.relays;
+  Schedule hashed(schedule.header());
   hashed.transfers = schedule.transfers;
   FlowHasher hasher(topology);
   std::map<std::pair<RouteId, std::uint32_t>, RouteId> known;

@@ -7,7 +7,7 @@
 namespace espalier {
 
 Schedule::Schedule(Collective what, std::string where, std::string how)
-    : collective(std::move(what)), topology(std::move(where)), algorithm(std::move(how)) {}
+    : ScheduleHeader{std::move(what), std::move(where), std::move(how)} {}
 
 Route Schedule::route(RouteId id) const {
   const std::size_t i = id.index();

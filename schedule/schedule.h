@@ -63,28 +63,35 @@ struct SizedCut {
   friend bool operator==(const SizedCut&, const SizedCut&) = default;
 };
 
+/// What a schedule is of and how its buffer is divided: all of it but routes and transfers.
+struct ScheduleHeader {
+  Collective collective;
+  std::string topology;         ///< Name of the topology that the routes belong to.
+  std::string algorithm;        ///< Name of the planner.
+  std::int64_t units = 0;       ///< Length of the buffer in units.
+  std::vector<Slice> slices;    ///< In offset order; they tile [0, units).
+  std::optional<Bound> bound;   ///< The bound of the collective on the topology, when it was computed.
+  std::optional<SizedCut> cut;  ///< How to cut it at one message size, when that was looked for.
+  /// Switches that take part: they copy or add what comes to them. They are numbered on from the ranks, the first one
+  /// being rank_count, wherever a route has its ends (schedule/relays.h).
+  std::vector<NodeId> relays;
+};
+
 /// What moves where, in program order; not when. Plain data: `verify` says whether it keeps the collective's promise.
 /// Transfers may be in any state that the types allow; readers check ids before they append (docs/schedule.md, S1).
 ///
 /// A transfer reads its slices at the source as all earlier transfers left them, and writes (copy) or adds (reduce)
 /// them at the destination. So its dependencies follow from the order (schedule/dependencies.h) and are not stored.
-class Schedule {
+class Schedule : public ScheduleHeader {
  public:
   Schedule() = default;
   Schedule(Collective collective, std::string topology, std::string algorithm);
+  /// Without routes and transfers.
+  explicit Schedule(ScheduleHeader header) : ScheduleHeader(std::move(header)) {}
 
-  Collective collective;
-  std::string topology;             ///< Name of the topology that the routes belong to.
-  std::string algorithm;            ///< Name of the planner.
-  std::int64_t units = 0;           ///< Length of the buffer in units.
-  std::vector<Slice> slices;        ///< In offset order; they tile [0, units).
   std::vector<Transfer> transfers;  ///< In program order.
-  std::optional<Bound> bound;       ///< The bound of the collective on the topology, when it was computed.
-  std::optional<SizedCut> cut;      ///< How to cut it at one message size, when that was looked for.
-  /// Switches that take part: they copy or add what comes to them. They are numbered on from the ranks, the first one
-  /// being rank_count, wherever a route has its ends (schedule/relays.h).
-  std::vector<NodeId> relays;
 
+  [[nodiscard]] const ScheduleHeader& header() const { return *this; }
   [[nodiscard]] std::size_t route_count() const { return route_ends_.size(); }
   [[nodiscard]] Route route(RouteId id) const;
   [[nodiscard]] Rank src(const Transfer& transfer) const { return route_ends_[transfer.route.index()].src; }

@@ -73,12 +73,7 @@ Result<Schedule> part_of_rank(const SymmetricPlan& plan, const Topology& topolog
 }
 
 Schedule part_of_rank(const Schedule& schedule, Rank rank) {
-  Schedule part(schedule.collective, schedule.topology, schedule.algorithm);
-  part.units = schedule.units;
-  part.slices = schedule.slices;
-  part.bound = schedule.bound;
-  part.cut = schedule.cut;
-  part.relays = schedule.relays;
+  Schedule part(schedule.header());
   for (const Transfer& transfer : schedule.transfers) {
     const Route route = schedule.route(transfer.route);
     if (route.src != rank && route.dst != rank) continue;

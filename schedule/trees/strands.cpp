@@ -220,10 +220,10 @@ class StrandDealer {
   /// The slices between all cuts, with the ranks of the slice that they are of.
   void cut_slices() {
     const std::int64_t whole = strands_.whole();
-    dealt_ = Schedule(planned_.collective, planned_.topology, planned_.algorithm);
-    dealt_.bound = planned_.bound;
-    dealt_.relays = planned_.relays;
-    dealt_.units = planned_.units * whole;
+    dealt_ = Schedule(planned_.header());
+    dealt_.slices.clear();
+    dealt_.cut.reset();
+    dealt_.units *= whole;
     std::vector<std::pair<std::int64_t, std::size_t>> begins;
     for (std::size_t i = 0; i < planned_.slices.size(); ++i) {
       for_each_piece(groups_[group_of_[i]].cuts, [&](std::size_t, std::int64_t from, std::int64_t to) {
