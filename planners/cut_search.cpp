@@ -43,14 +43,16 @@ class Search {
         evaluate_(evaluate) {}
 
   Result<RunReport> run(Picoseconds deadline) {
-    const Cut cut = first_cut(chunks_, size_, fixed_);
+    Cut cut = first_cut(chunks_, size_, fixed_);
+    const bool is_fine = is_dear(chunks_, size_) && !fixed_.chunk;
+    if (is_fine) cut.chunk = expect_fine_enough(cut.chunk);
     auto first = evaluate(cut, deadline);
     if (!first || !first->is_whole) return first;
     best_ = std::move(*first);
     if (!is_explained()) try_in_step();
     if (fixed_.chunk) return std::move(best_);
     const bool is_coarse = chunks_.smallest_within(size_, first_hops) > chunks_.choose(size_);
-    if (is_coarse || !climb(2)) refine();
+    if (is_fine || is_coarse || !climb(2)) refine(!is_fine);
     return std::move(best_);
   }
 
@@ -156,7 +158,7 @@ class Search {
   }
 
   /// To smaller chunks, over one size that does not gain: pipelines get shorter and may drift further apart.
-  void refine() {
+  void refine(bool tries_larger) {
     Bytes chunk = scaled(best_.chunk, -2);
     for (int misses = 0; misses < 2 && is_affordable(chunk); chunk = scaled(chunk, -2)) {
       const Picoseconds before = best_.elapsed;
@@ -167,7 +169,16 @@ class Search {
           (before - best_.elapsed).seconds() / static_cast<double>(chunk_before.count - best_.chunk.count);
       chunk = scaled(expect_enough(slope), 2);
     }
-    if (is_affordable(scaled(best_.chunk, -1)) && !climb(1)) climb(-1);
+    if (is_affordable(scaled(best_.chunk, -1)) && !(tries_larger && climb(1))) climb(-1);
+  }
+
+  /// The largest chunk from this one down that costs no more than a hundredth, by the model; at least a quarter of it.
+  [[nodiscard]] Bytes expect_fine_enough(Bytes chunk) const {
+    const Bytes least = std::max({scaled(chunk, -2), ChunkModel::smallest_chunk, fixed_.least_chunk});
+    while (scaled(chunk, -1) >= least && chunks_.filled_time(wire_, chunk) > far * chunks_.pipelined_time(wire_)) {
+      chunk = scaled(chunk, -1);
+    }
+    return chunk;
   }
 
   /// The chunk with which the time is expected to be short enough, if every byte less saves `slope` seconds; the
@@ -214,6 +225,8 @@ FixedCut fixed_cut(const Schedule& schedule, Bytes size, const FixedCut& given) 
   fixed.ahead = schedule.cut->ahead;
   return fixed;
 }
+
+bool is_dear(const ChunkModel& chunks, Bytes size) { return chunks.chunk_hops(size, size) > dear_hops; }
 
 Cut first_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed) {
   const Bytes cheap = chunks.smallest_within(size, first_hops);

@@ -345,13 +345,6 @@ Result<ProfiledRun> ProfiledRuns::run(const std::string& algorithm, Bytes size) 
   return algorithm.starts_with("nccl") ? run_as_nccl(pairs, size) : run_fastest(pairs, size);
 }
 
-Result<RunReport> run_once(const Topology& topology, const Schedule& schedule, Bytes size, const Cut& cut,
-                           const ProfiledRuns::Options& options, Picoseconds deadline) {
-  planners::Candidates one;
-  one.made.push_back({schedule.algorithm, schedule, planners::ChunkModel(schedule, topology)});
-  return ProfiledRuns(topology, one, options).evaluate(one.made.front().schedule, size, cut, deadline);
-}
-
 Result<ProfiledSummary> run_nccl(const Topology& topology, const Collective& collective, Bytes size,
                                  const ProfiledRuns::Options& options) {
   const auto candidates =

@@ -114,12 +114,6 @@ class ProfiledRuns {
   std::map<const planners::Candidate*, double> loads_;
 };
 
-/// One schedule on one network at a size and cut, with the protocol that suits the size. Errors: unsupported when the
-/// profile has no costs for it. The deadline as for `evaluate`. Cost: that of making ready all protocols, beside the
-/// run.
-Result<RunReport> run_once(const Topology& topology, const Schedule& schedule, Bytes size, const Cut& cut,
-                           const ProfiledRuns::Options& options, Picoseconds deadline = no_deadline);
-
 /// What NCCL's own schedules give on a network at a size: the run that its tuner would pick. Errors: those of planning;
 /// unsupported where NCCL has nothing for the collective, or the profile no costs for it.
 Result<ProfiledSummary> run_nccl(const Topology& topology, const Collective& collective, Bytes size,

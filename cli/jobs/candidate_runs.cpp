@@ -138,10 +138,12 @@ double expect_crossover(const planners::ChunkModel& from, const planners::ChunkM
 
 Result<Crossover> CandidateRuns::find_crossover(const std::string& from, const std::string& to, Bytes below,
                                                 Bytes above) {
-  constexpr double close_enough = 1.05;
-  constexpr double beside = 1.02;
   const planners::ChunkModel& chunks_from = candidates_->find(from)->chunks;
   const planners::ChunkModel& chunks_to = candidates_->find(to)->chunks;
+  const bool are_dear = planners::is_dear(chunks_from, above) || planners::is_dear(chunks_to, above);
+  const double close_enough = are_dear ? 1.3 : 1.05;
+  const double beside = are_dear ? 1.12 : 1.02;
+  std::optional<double> loss_below, gain_above;  // of `to`, in seconds
   double factor = 1;
   for (int look = 0; static_cast<double>(above.count) > close_enough * static_cast<double>(below.count); ++look) {
     const auto low = static_cast<double>(below.count), high = static_cast<double>(above.count);
@@ -160,6 +162,12 @@ Result<Crossover> CandidateRuns::find_crossover(const std::string& from, const s
     const double first = (*runs[0])->report.elapsed.seconds(), second = (*runs[1])->report.elapsed.seconds();
     factor = second / first * chunks_from.pipelined_time(size) / chunks_to.pipelined_time(size);
     (second < first ? above : below) = size;
+    (second < first ? gain_above : loss_below) = std::abs(second - first);
+  }
+  if (are_dear && loss_below && gain_above && *loss_below + *gain_above > 0) {
+    const double part = *loss_below / (*loss_below + *gain_above);
+    const auto bytes = static_cast<std::int64_t>(part * static_cast<double>((above - below).count));
+    above.count = below.count + bytes / options_.element_size * options_.element_size;
   }
   return Crossover{from, to, above};
 }

@@ -81,6 +81,7 @@ class CandidateRuns {
   Result<Cut> find_cut(const planners::Candidate& candidate, Bytes size);
 
   /// The size from which on `to` is faster than `from`, to about five per cent, between two sizes where that changes.
+  /// Where runs are dear (planners/cut_search.h), between two looks a third apart, as if times grew evenly there.
   Result<Crossover> find_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
 
  private:

@@ -19,7 +19,8 @@ struct Alike {
 
 /// Symmetries keep kinds, ranks, all rates and times, what switches compute, classes, and the `fixed` rank where one is
 /// given (a collective's root); names, hosts and rails do not count. Requires: the cables of this topology.
-/// Cost: visit_automorphisms.
+/// Cost: find_name_automorphisms and count_refined_colors where no rank is fixed; visit_automorphisms where one is, or
+/// these leave open what is alike.
 Alike find_alike(const Topology& topology, std::span<const Cable> cables, Rank fixed = {});
 
 }  // namespace espalier::planners

@@ -21,7 +21,7 @@ struct Planned {
 };
 
 Result<Planned> plan_all(const Topology& topology, const Collective& collective, const DegradeOptions& options,
-                         const EvaluateOn& evaluate, const TreeMemory& known, const LostParts* lost = nullptr) {
+                         const ChooseOn& choose_on, const TreeMemory& known, const LostParts* lost = nullptr) {
   CandidateOptions how;
   how.may_be_unstored = options.may_be_unstored && !options.planners.empty();
   how.lost = lost;
@@ -32,12 +32,7 @@ Result<Planned> plan_all(const Topology& topology, const Collective& collective,
   Planned planned{*std::move(candidates), std::nullopt};
   if (options.planners.empty()) return planned;
   if (planned.candidates.made.empty()) return tl::unexpected(planned.candidates.refused.front().error);
-  const auto evaluate_here = [&](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline) {
-    const auto candidate = std::ranges::find_if(planned.candidates.made,
-                                                [&](const Candidate& made) { return &made.schedule == &schedule; });
-    return evaluate(topology, *candidate, size, cut, deadline);
-  };
-  auto choice = choose(planned.candidates, options.size, evaluate_here);
+  auto choice = choose_on(topology, planned.candidates, options.size);
   if (!choice) return tl::unexpected(choice.error());
   planned.choice = *std::move(choice);
   return planned;
@@ -78,11 +73,11 @@ std::vector<LinkId> failing_links(const Topology& topology, const Parts& parts) 
 
 class Sweep {
  public:
-  Sweep(const Topology& topology, const DegradeOptions& options, const EvaluateOn& evaluate)
-      : topology_(topology), options_(options), evaluate_(evaluate) {}
+  Sweep(const Topology& topology, const DegradeOptions& options, const ChooseOn& choose_on)
+      : topology_(topology), options_(options), choose_on_(choose_on) {}
 
   Result<Outlook> look_at_healthy(const Collective& collective) {
-    auto planned = plan_all(topology_, collective, options_, evaluate_, known_);
+    auto planned = plan_all(topology_, collective, options_, choose_on_, known_);
     if (!planned) return tl::unexpected(planned.error());
     planned_ = std::move(*planned);
     healthy_ = {collective, planned_.candidates.bound, std::nullopt};
@@ -153,7 +148,7 @@ class Sweep {
     }
     std::optional<LostParts> lost;
     if (options_.may_be_unstored) lost = LostParts{topology_, failure.parts};
-    auto planned = plan_all(rest, collective, options_, evaluate_, known_, lost ? &*lost : nullptr);
+    auto planned = plan_all(rest, collective, options_, choose_on_, known_, lost ? &*lost : nullptr);
     if (!planned) return tl::unexpected(planned.error());
     Outlook outlook{collective, std::move(planned->candidates.bound), std::nullopt};
     if (!planned->choice) return outlook;
@@ -177,7 +172,7 @@ class Sweep {
 
   const Topology& topology_;
   const DegradeOptions& options_;
-  const EvaluateOn& evaluate_;
+  const ChooseOn& choose_on_;
   Outlook healthy_;
   Planned planned_;
   std::vector<Usage> usage_;  ///< By trial, fastest first.
@@ -194,7 +189,7 @@ std::optional<double> Outlook::bound_busbw() const {
 double Outlook::busbw() const { return fastest ? fastest->run.busbw(collective) : bound_busbw().value_or(0); }
 
 Result<Degradation> degrade(const Topology& topology, const Collective& collective, const DegradeOptions& options,
-                            const EvaluateOn& evaluate, const OnFailure& on_failure) {
+                            const ChooseOn& choose_on, const OnFailure& on_failure) {
   if (!collective.shares.empty()) {
     return fail(ErrorCode::unsupported, "failures are compared for equal shards (no --shares)",
                 "take parts away one by one with --without");
@@ -203,7 +198,7 @@ Result<Degradation> degrade(const Topology& topology, const Collective& collecti
   const auto tell = [&](const std::string& what, std::size_t done) {
     if (on_failure) on_failure(what, done, failures.size() + 1);
   };
-  Sweep sweep(topology, options, evaluate);
+  Sweep sweep(topology, options, choose_on);
   tell("the whole", 0);
   auto healthy = sweep.look_at_healthy(collective);
   if (!healthy) return tl::unexpected(healthy.error());

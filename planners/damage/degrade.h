@@ -49,9 +49,8 @@ struct Degradation {
   std::vector<Damage> damages;  ///< Largest loss first, then largest loss of the bound, then in order of the topology.
 };
 
-/// How long a candidate takes on a topology at a size when it is cut so: the simulator.
-using EvaluateOn = std::function<Result<RunReport>(const Topology&, const Candidate&, Bytes size, const Cut& cut,
-                                                   Picoseconds deadline)>;
+/// Chooses among what was planned for a topology: `choose` with the simulator, which is made ready once for all cuts.
+using ChooseOn = std::function<Result<Choice>(const Topology&, const Candidates&, Bytes size)>;
 
 struct DegradeOptions {
   Bytes size;
@@ -59,9 +58,9 @@ struct DegradeOptions {
   bool ranks = false;                 ///< Ranks fail too; a collective's root never does.
   bool from_scratch = false;          ///< Plans every damaged machine anew, without the healthy machine's trees.
   Paths paths = Paths::any;           ///< As CandidateOptions.
-  bool may_be_unstored = false;       ///< As CandidateOptions; `evaluate` then gets such candidates, too.
+  bool may_be_unstored = false;       ///< As CandidateOptions; `choose_on` then gets such candidates, too.
   unsigned threads =
-      1;  ///< So many failures at once, `evaluate` from any of them; what is found does not depend on it.
+      1;  ///< So many failures at once, `choose_on` from any of them; what is found does not depend on it.
 };
 
 /// Tells how far it is: what is looked at now, how many were before it, how many there are. Called one at a time.
@@ -71,8 +70,8 @@ using OnFailure = std::function<void(const std::string& what, std::size_t done, 
 /// healthy machine that does not use what failed takes part, so a failure that the fastest one does not meet costs
 /// nothing and is not planned for.
 /// Errors: unsupported for unequal shards; those of the bound and of all planners on the healthy machine; those of
-/// `evaluate`. Cost: one bound, and one plan by each planner, per failure that is not like another one.
+/// `choose_on`. Cost: one bound, and one plan by each planner, per failure that is not like another one.
 Result<Degradation> degrade(const Topology& topology, const Collective& collective, const DegradeOptions& options,
-                            const EvaluateOn& evaluate, const OnFailure& on_failure = {});
+                            const ChooseOn& choose_on, const OnFailure& on_failure = {});
 
 }  // namespace espalier::planners

@@ -56,6 +56,13 @@ class Names {
   std::vector<std::size_t> form_of;                    ///< By node.
   std::vector<std::vector<std::uint32_t>> numbers_of;  ///< By node.
 
+  /// Where moves take every node.
+  [[nodiscard]] Permutation permutation(const std::vector<Move>& moves) const {
+    Permutation all(topology_.node_count());
+    for (std::size_t v = 0; v < all.size(); ++v) all[v] = image(NodeId(v), moves).value();
+    return all;
+  }
+
   /// Where moves take a node.
   [[nodiscard]] NodeId image(NodeId node, const std::vector<Move>& moves) const {
     const Form& form = forms[form_of[node.index()]];
@@ -135,6 +142,9 @@ class MoveSearch {
       link_between_.emplace(key(link.tail, link.head), LinkId(l));
     }
   }
+
+  /// Whether the links between two nodes are one link at most, each way.
+  [[nodiscard]] bool are_single() const { return link_between_.size() == topology_.link_count(); }
 
   /// Moves that are an automorphism, of which one is given; most others move with it. Nothing where there are none.
   std::optional<std::vector<Move>> find(std::uint32_t given, const Move& move) {
@@ -249,8 +259,7 @@ std::optional<AbelianGroup> find_name_shifts(const Topology& topology) {
   MoveSearch search(topology, names, names.forms[form]);
   AbelianGroup group(topology.node_count());
   const auto add = [&](const std::vector<Move>& moves) {
-    Permutation generator(topology.node_count());
-    for (std::size_t v = 0; v < generator.size(); ++v) generator[v] = names.image(NodeId(v), moves).value();
+    const Permutation generator = names.permutation(moves);
     auto larger = group.with(generator, topology.node_of(Rank(0)).value(), topology.rank_count());
     if (larger) group = *std::move(larger);
     return larger.has_value();
@@ -273,6 +282,29 @@ std::optional<AbelianGroup> find_name_shifts(const Topology& topology) {
     if (!found) return std::nullopt;
   }
   return group.order() == topology.rank_count() ? std::optional(std::move(group)) : std::nullopt;
+}
+
+std::vector<Permutation> find_name_automorphisms(const Topology& topology) {
+  const Names names(topology);
+  if (!names.is_regular()) return {};
+  MoveSearch search(topology, names, names.forms[names.form_of[topology.node_of(Rank(0)).index()]]);
+  if (!search.are_single()) return {};
+  std::vector<Permutation> found;
+  const auto add = [&](std::uint32_t position, const Move& move) {
+    const auto moves = search.find(position, move);
+    if (moves) found.push_back(names.permutation(*moves));
+    return moves.has_value();
+  };
+  for (std::uint32_t position = 0; position < names.positions.size(); ++position) {
+    const std::uint32_t count = names.positions[position].count;
+    if (count == 1 || add(position, {count, 1})) continue;
+    for (std::uint32_t block = 2; block < count; ++block) {
+      if (count % block != 0) continue;
+      const bool is_across = add(position, {count, block});
+      if (add(position, {block, 1}) && is_across) break;
+    }
+  }
+  return found;
 }
 
 }  // namespace espalier::planners

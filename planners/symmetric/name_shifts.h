@@ -1,8 +1,10 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "planners/symmetry/abelian_group.h"
+#include "planners/symmetry/permutation.h"
 #include "topology/topology.h"
 
 namespace espalier::planners {
@@ -14,5 +16,9 @@ namespace espalier::planners {
 /// Renames nodes. What looks alike but is not (a dead cable, a slower NIC) is never taken for alike.
 /// Requires: no two parallel links (topology/bundles.h).
 std::optional<AbelianGroup> find_name_shifts(const Topology& topology);
+
+/// Automorphisms that the names propose in the same way, of ranks and of switches alone ("spine15"), each proven. There
+/// may be more. None where there are parallel links. Cost: as above.
+std::vector<Permutation> find_name_automorphisms(const Topology& topology);
 
 }  // namespace espalier::planners

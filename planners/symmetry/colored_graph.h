@@ -24,6 +24,11 @@ std::map<Key, std::uint32_t> number_keys(const std::vector<Key>& keys, std::uint
   return numbers;
 }
 
+/// How many colors the first `count` vertices have when colors tell apart all that neighbors and their colors tell
+/// apart (the coarsest equitable partition): automorphisms keep these colors, so there are as many orbits or more.
+/// Cost: O((vertices + arcs) log) per round, in rounds as many as the graph is deep.
+std::size_t count_refined_colors(const ColoredGraph& graph, std::size_t count);
+
 /// Calls `visit` with generators of the group of automorphisms that keep all colors and arcs; vertex i becomes entry i.
 /// Deterministic. Cost: nearly linear on networks in practice.
 /// Source: T. Junttila and P. Kaski, "Engineering an efficient canonical labeling tool for large and sparse graphs",

@@ -1,19 +1,18 @@
 #include <optional>
 
 #include "base/parallel.h"
-#include "cli/candidates/candidate_simulator.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/flag_values.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/modes.h"
+#include "cli/jobs/candidate_runs.h"
 #include "cli/jobs/chosen_profile.h"
 #include "cli/output/json_text.h"
 #include "cli/output/progress.h"
 #include "cli/reports/degrade_output.h"
 #include "cli/verbs/topo/topo.h"
 #include "profile/profiled_runs.h"
-#include "sim/simulate.h"
 #include "topology/without.h"
 
 namespace espalier::cli {
@@ -28,20 +27,6 @@ struct DegradeFlags {
   bool bound_only = false;
   ProfileFlags profile;
 };
-
-Result<RunReport> simulate_once(const Topology& topology, const planners::Candidate& candidate, Bytes size,
-                                const Cut& cut, Picoseconds deadline) {
-  sim::Options options;
-  options.size = size;
-  options.set(cut);
-  options.element_size = size_of(usual_type);
-  options.deadline = deadline;
-  const auto simulator = CandidateSimulator::make(candidate, topology, {});
-  if (!simulator) return tl::unexpected(simulator.error());
-  auto report = simulator->run(options);
-  if (!report) return tl::unexpected(report.error());
-  return static_cast<RunReport&>(*report);
-}
 
 /// With the costs of a profile.
 profile::ProfiledRuns::Options options_of(const ChosenProfile& chosen) {
@@ -99,17 +84,19 @@ ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags
       flags.bound_only ? std::vector<planners::Planner>() : planners_for(*algorithms);
   const auto chosen = flags.profile.resolve({}, flags.bound_only ? std::string() : machine->profile);
   if (!chosen) return console.refuse_usage(chosen.error());
-  const planners::EvaluateOn evaluate = [&](const Topology& on, const planners::Candidate& candidate, Bytes at,
-                                            const Cut& cut, Picoseconds deadline) {
-    return *chosen ? profile::run_once(on, candidate.schedule, at, cut, options_of(**chosen), deadline)
-                   : simulate_once(on, candidate, at, cut, deadline);
+  CandidateRuns::Options how;
+  how.element_size = size_of(usual_type);
+  how.profile = *chosen;
+  const planners::ChooseOn choose_on = [&](const Topology& on, const planners::Candidates& candidates, Bytes at) {
+    CandidateRuns runs(on, candidates, how);
+    return planners::choose(candidates, at, runs.evaluator(), how.cut);
   };
   planners::DegradeOptions options{*size, planners, flags.ranks};
   options.may_be_unstored = *chosen == nullptr;
   options.paths = paths_of(*chosen);
   options.threads = usable_threads();
   std::optional<Progress> progress(std::in_place, console, "failing", 0);
-  const auto degradation = planners::degrade(*topology, *collective, options, evaluate,
+  const auto degradation = planners::degrade(*topology, *collective, options, choose_on,
                                              [&](const std::string& what, std::size_t, std::size_t total) {
                                                progress->expect(total);
                                                progress->step(what);

@@ -2,15 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <vector>
 
 #include "base/random.h"
 #include "planners/chunking.h"
 #include "planners/planner.h"
+#include "planners/ring/ring_walks.h"
 #include "sim/simulate.h"
 #include "tests/support/networks/random_graph.h"
 #include "tests/support/planner_cases.h"
 #include "tests/support/sanitized.h"
+#include "topology/generate/generate.h"
 
 // The cut that is chosen loses next to nothing to the best of many, and with it plans run at their bound.
 
@@ -72,6 +76,38 @@ TEST_P(CutSearch, FindsWhatIsAsFastAsTheBestOfMany) {
               GetParam() == CollectiveKind::all_to_all ? 0.98 : 0.985)
         << "round " << round;
   }
+}
+
+/// Where runs take seconds, those that the model says lose are left out.
+TEST(DearCuts, WholeTransfersAreRunOnlyWhereTheyAreFineEnough) {
+  constexpr std::uint32_t ranks = 2048;
+  const Topology topology = *generate_ring({.ranks = ranks});
+  const auto rings = planners::plan_ring_walks(topology, {CollectiveKind::all_reduce, ranks, {}});
+  ASSERT_TRUE(rings) << rings.error().message;
+  const planners::ChunkModel& chunks = rings->chunks;
+  std::vector<Bytes> run;
+  const auto search = [&](Bytes size) {
+    run.clear();
+    const auto best = planners::find_best_cut(chunks, size, {}, [&](const Cut& cut, Picoseconds) {
+      run.push_back(cut.chunk);
+      RunReport report;
+      report.size = size;
+      report.chunk = cut.chunk;
+      const double seconds = chunks.filled_time(size, cut.chunk);
+      report.elapsed = {static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second))};
+      return Result<RunReport>(report);
+    });
+    return best->chunk;
+  };
+  // 256 KiB is a shard on each of the two rings; a quarter of it is as fine as a dear search begins.
+  const Bytes large{1 << 30};
+  ASSERT_TRUE(planners::is_dear(chunks, large));
+  EXPECT_LE(search(large), Bytes{64 << 10});
+  EXPECT_EQ(run.front(), Bytes{64 << 10});
+  EXPECT_LE(*std::ranges::max_element(run), Bytes{64 << 10});
+  // Shards of 256 bytes have no smaller chunks.
+  EXPECT_EQ(search(Bytes{1 << 20}), planners::ChunkModel::smallest_chunk);
+  EXPECT_EQ(run.size(), 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, CutSearch,

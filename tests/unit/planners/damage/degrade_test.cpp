@@ -25,17 +25,18 @@ Collective collective_on(const Topology& topology, CollectiveKind kind) {
   return *make_collective(kind, topology.rank_count(), std::nullopt);
 }
 
-/// The time of a schedule as if nothing but the fullest link counted: exact, and no planner needs a simulator.
-Result<RunReport> load_time(const Topology& topology, const Candidate& candidate, Bytes size, const Cut& cut,
-                            Picoseconds /*deadline*/) {
-  RunReport report;
-  report.size = size;
-  report.chunk = cut.chunk;
-  report.ahead = cut.ahead;
-  const double seconds =
-      to_double(compute_loads(candidate.schedule, topology).time_per_byte) * static_cast<double>(size.count);
-  report.elapsed = {static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second))};
-  return report;
+/// Takes the time of a schedule as if nothing but the fullest link counted: exact, and no planner needs a simulator.
+Result<Choice> by_load(const Topology& topology, const Candidates& candidates, Bytes at) {
+  const auto load_time = [&](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds /*deadline*/) {
+    RunReport report;
+    report.size = size;
+    report.chunk = cut.chunk;
+    report.ahead = cut.ahead;
+    const double seconds = to_double(compute_loads(schedule, topology).time_per_byte) * static_cast<double>(size.count);
+    report.elapsed = {static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second))};
+    return Result<RunReport>(report);
+  };
+  return choose(candidates, at, load_time);
 }
 
 const Damage* find_damage(const Degradation& degradation, const std::string& name) {
@@ -69,6 +70,48 @@ TEST(Alike, RatesOfOneDirectionCount) {
   const Topology topology = maker.build("uneven");
   const Alike alike = find_alike(topology, find_cables(topology));
   EXPECT_NE(alike.of_node[0], alike.of_node[1]);
+}
+
+/// The same network, whose names do not count anything.
+Topology without_numbers(const Topology& topology) {
+  std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].id.clear();
+    for (std::size_t rest = i + 1; rest > 0; rest /= 26) nodes[i].id += static_cast<char>('a' + rest % 26);
+  }
+  return *Topology::make(topology.name(), std::move(nodes), {topology.links().begin(), topology.links().end()});
+}
+
+// What names propose is all that a search finds, or it is searched.
+TEST(Alike, DoesNotDependOnNames) {
+  Random random(29);
+  std::vector<Topology> machines = {*generate_torus({.dims = {4, 4}}),
+                                    *generate_mesh({.dims = {3, 4}}),
+                                    *generate_fat_tree({.k = 4}),
+                                    *generate_leaf_spine({}),
+                                    *generate_dragonfly({}),
+                                    *generate_rail_boxes({.boxes = 4, .gpus_per_box = 4, .rails = 2}),
+                                    *generate_rail_boxes({.boxes = 3, .gpus_per_box = 4, .rails = 4})};
+  for (int round = 0; round < 20; ++round) {
+    machines.push_back(test::random_fabric(2 + random.below(5), random.below(4), random.below(8), random));
+  }
+  for (const Topology& topology : machines) {
+    const Topology searched = without_numbers(topology);
+    const Alike by_names = find_alike(topology, find_cables(topology));
+    const Alike by_search = find_alike(searched, find_cables(searched));
+    EXPECT_EQ(by_names.of_node, by_search.of_node) << topology.name();
+    EXPECT_EQ(by_names.of_cable, by_search.of_cable) << topology.name();
+  }
+}
+
+// A slow cable among like ones is not taken for one of them.
+TEST(Alike, NamesOnlyPropose) {
+  const Topology whole = *generate_leaf_spine({});
+  std::vector<Link> links(whole.links().begin(), whole.links().end());
+  links.back().nominal.bytes_per_second /= 2;
+  const Topology topology = *Topology::make("slower", {whole.nodes().begin(), whole.nodes().end()}, std::move(links));
+  const Alike alike = find_alike(topology, find_cables(topology));
+  EXPECT_EQ(std::ranges::count(alike.of_cable, alike.of_cable.back()), 1);
 }
 
 TEST(SingleFailures, EachOnceWithThoseThatAreAlike) {
@@ -110,9 +153,9 @@ TEST(Degrade, FromScratchOrNotIsTheSame) {
   const auto planner = find_planner("packing");
   for (const Topology& topology : {dgx1v_nvlinks(true), *generate_torus({.dims = {3, 3}})}) {
     DegradeOptions options{Bytes{1 << 20}, std::span(&*planner, 1), true, false};
-    const auto warm = degrade(topology, collective_on(topology, CollectiveKind::all_reduce), options, load_time);
+    const auto warm = degrade(topology, collective_on(topology, CollectiveKind::all_reduce), options, by_load);
     options.from_scratch = true;
-    const auto cold = degrade(topology, collective_on(topology, CollectiveKind::all_reduce), options, load_time);
+    const auto cold = degrade(topology, collective_on(topology, CollectiveKind::all_reduce), options, by_load);
     ASSERT_TRUE(warm && cold);
     ASSERT_EQ(warm->damages.size(), cold->damages.size());
     for (const Damage& damage : cold->damages) {
@@ -129,10 +172,10 @@ TEST(Degrade, SideBySideIsTheSame) {
   const Topology topology = dgx1v_nvlinks(true);
   const Collective collective = collective_on(topology, CollectiveKind::all_reduce);
   DegradeOptions options{Bytes{1 << 20}, std::span(&*planner, 1), true};
-  const auto alone = degrade(topology, collective, options, load_time);
+  const auto alone = degrade(topology, collective, options, by_load);
   options.threads = 4;
   std::vector<std::size_t> told;
-  const auto side_by_side = degrade(topology, collective, options, load_time,
+  const auto side_by_side = degrade(topology, collective, options, by_load,
                                     [&](const std::string&, std::size_t done, std::size_t) { told.push_back(done); });
   ASSERT_TRUE(alone && side_by_side);
   ASSERT_EQ(side_by_side->damages.size(), alone->damages.size());
@@ -158,7 +201,7 @@ TEST(Degrade, LossesOfARing) {
   const Topology topology = ring_of(4);
   const auto planners = find_planner("packing");
   const auto degradation = degrade(topology, collective_on(topology, CollectiveKind::all_gather),
-                                   {Bytes{1 << 20}, std::span(&*planners, 1), false}, load_time);
+                                   {Bytes{1 << 20}, std::span(&*planners, 1), false}, by_load);
   ASSERT_TRUE(degradation);
   ASSERT_EQ(degradation->damages.size(), 1U);
   const Damage& damage = degradation->damages.front();
@@ -178,7 +221,7 @@ TEST(Degrade, WhatTheFastestDoesNotUseCostsNothing) {
   const Topology topology = maker.build("aside");
   const auto planners = find_planner("tree");
   const auto degradation = degrade(topology, collective_on(topology, CollectiveKind::broadcast),
-                                   {Bytes{1 << 20}, std::span(&*planners, 1), false}, load_time);
+                                   {Bytes{1 << 20}, std::span(&*planners, 1), false}, by_load);
   ASSERT_TRUE(degradation);
   const Damage* aside = find_damage(*degradation, "s");
   ASSERT_NE(aside, nullptr);
@@ -190,7 +233,7 @@ TEST(Degrade, WhatTheFastestDoesNotUseCostsNothing) {
 TEST(Degrade, BoundsAloneNeedNoPlanner) {
   const Topology topology = dgx1v_nvlinks(false);
   const auto degradation =
-      degrade(topology, collective_on(topology, CollectiveKind::all_gather), {Bytes{}, {}, false}, load_time);
+      degrade(topology, collective_on(topology, CollectiveKind::all_gather), {Bytes{}, {}, false}, by_load);
   ASSERT_TRUE(degradation);
   EXPECT_FALSE(degradation->healthy.fastest);
   // 132 GB/s with six links of 22 GB/s, 110 with five.
@@ -204,7 +247,7 @@ TEST(Degrade, BoundsAloneNeedNoPlanner) {
 TEST(Degrade, CutOffRanksAreNamed) {
   const Topology topology = line_of(3);
   const auto degradation =
-      degrade(topology, collective_on(topology, CollectiveKind::all_gather), {Bytes{}, {}, false}, load_time);
+      degrade(topology, collective_on(topology, CollectiveKind::all_gather), {Bytes{}, {}, false}, by_load);
   ASSERT_TRUE(degradation);
   const Damage& damage = degradation->damages.front();
   EXPECT_FALSE(damage.outlook);
@@ -215,7 +258,7 @@ TEST(Degrade, CutOffRanksAreNamed) {
 TEST(Degrade, ARootKeepsItsPlaceWhenARankBeforeItFails) {
   const Topology topology = star_of(4);
   const Collective collective = *make_collective(CollectiveKind::broadcast, 4, Rank(3));
-  const auto degradation = degrade(topology, collective, {Bytes{}, {}, true}, load_time);
+  const auto degradation = degrade(topology, collective, {Bytes{}, {}, true}, by_load);
   ASSERT_TRUE(degradation);
   const Damage* damage = find_damage(*degradation, "g0");
   ASSERT_NE(damage, nullptr);
@@ -230,7 +273,7 @@ TEST(Degrade, NoFailureRaisesABound) {
   for (int round = 0; round < 12; ++round) {
     const Topology topology = test::random_fabric(2 + random.below(5), random.below(4), random.below(8), random);
     for (const CollectiveKind kind : all_collective_kinds) {
-      const auto degradation = degrade(topology, collective_on(topology, kind), {Bytes{}, {}, false}, load_time);
+      const auto degradation = degrade(topology, collective_on(topology, kind), {Bytes{}, {}, false}, by_load);
       ASSERT_TRUE(degradation);
       for (const Damage& damage : degradation->damages) {
         if (!damage.outlook) continue;
