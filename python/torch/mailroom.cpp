@@ -285,6 +285,7 @@ void Mailroom::fail_direction(std::uint32_t from, Direction& direction, const st
   {
     const std::lock_guard lock(mutex_);
     direction.failure = why;
+    direction.is_busy = false;
     for (auto it = posted_.begin(); it != posted_.end();) {
       const auto next = std::next(it);
       if (it->from && *it->from == from) failed.splice(failed.end(), posted_, it);
