@@ -127,8 +127,8 @@ void ProcessGroupEspalier::exchange_now(const Tensors& outputs, const Tensors& i
     is_grouped = is_grouped || (peer != self && sent.back().nbytes() + received.back().nbytes() > 0);
   }
   if (!is_grouped) return;
-  if (lane_in_use_ != nullptr) {
-    expect(lane_in_use_->exchange(received, sent, *stage_));
+  if (in_use_ != nullptr) {
+    expect(in_use_->exchange(received, sent, *stage_));
   } else {
     send_and_receive(received, sent);
   }

@@ -14,8 +14,8 @@
 namespace espalier::python {
 
 /// Where the tensors of one call lie for whoever carries it out: those of the CPU where they are; those of a device
-/// there, too, where the engine works on the device (DeviceLane), else on a stand-in in host memory (pinned for CUDA),
-/// which is copied from the tensor before the call and to it afterwards.
+/// there, too, where the engine works on the device (DeviceCommunicator), else on a stand-in in host memory (pinned for
+/// CUDA), which is copied from the tensor before the call and to it afterwards.
 ///
 /// Copies, and what PyTorch computes meanwhile, run on a stream of PyTorch's pool, behind what the device's current
 /// stream was given before the call was made; `run` returns when all is done, so whoever waits for the call has its

@@ -138,24 +138,29 @@ void Mailroom::agree_on_gpu(Direction& direction, std::uint32_t from, std::uint3
                              std::to_string(to) + " cannot work on its GPU" + (why.empty() ? "" : ": " + why));
   }
   if (can != now) return;
-  auto lane = std::make_shared<DeviceLane>(join_(from, to, is_over_, std::move(gpu)), *device);
+  auto made = std::make_shared<DeviceCommunicator>(join_(from, to, is_over_, std::move(gpu)), *device);
   const std::lock_guard lock(mutex_);
   if (is_over_) throw std::runtime_error("the process group was destroyed");
-  direction.gpu = std::move(lane);
+  direction.gpu = std::move(made);
+}
+
+void Mailroom::end_call(Direction& direction) {
+  const std::lock_guard lock(mutex_);
+  direction.is_busy = false;
 }
 
 void Mailroom::send_one(std::uint32_t to, Direction& direction, const Outgoing& message) {
   const auto ranks = open(direction, self_, to);
   DeviceStage& stage = *message.staged.stage;
   const at::Tensor& tensor = message.staged.tensor;
-  Header header{message.tag, static_cast<std::int64_t>(tensor.nbytes()), Way::host};
+  Header header{message.tag, static_cast<std::int64_t>(tensor.nbytes()), Path::host};
   if (header.bytes > 0 && wants_engine(device_tensors_, stage.device())) {
-    if (direction.gpu && direction.gpu->device() == stage.device()) header.way = Way::gpu;
-    if (!direction.gpu && direction.asks_for_gpu) header.way = Way::ask;
+    if (direction.gpu && direction.gpu->device() == stage.device()) header.path = Path::gpu;
+    if (!direction.gpu && direction.asks_for_gpu) header.path = Path::ask;
   }
   expect(ranks->send(&header, sizeof header, ElementType::uint8, 1));
-  if (header.way == Way::ask) agree_on_gpu(direction, self_, to, stage.device());
-  const bool is_by_gpu = header.way != Way::host && direction.gpu;
+  if (header.path == Path::ask) agree_on_gpu(direction, self_, to, stage.device());
+  const bool is_by_gpu = header.path != Path::host && direction.gpu;
   if (is_by_gpu) stage.stay_on_device();
   stage.run([&] {
     const at::Tensor bytes = dense(stage.reads(tensor));
@@ -182,6 +187,7 @@ void Mailroom::send_all(std::uint32_t to, Direction& direction) {
     } catch (...) {
       failure = std::current_exception();
     }
+    end_call(direction);
     if (failure) {
       next.work->fail(failure);
     } else {
@@ -189,7 +195,6 @@ void Mailroom::send_all(std::uint32_t to, Direction& direction) {
     }
     next = {};  // Before the lock: tensors may take Python's.
     lock.lock();
-    direction.is_busy = false;
     direction.failure = failure;
   }
 }
@@ -209,7 +214,7 @@ std::optional<Mailroom::Posted> Mailroom::take_posted(std::uint32_t from, std::i
 
 at::Tensor Mailroom::receive_bytes(const Header& header, Direction& direction, const at::Tensor& host) {
   const auto bytes = static_cast<std::size_t>(header.bytes);
-  if (header.way != Way::host && direction.gpu) {
+  if (header.path != Path::host && direction.gpu) {
     auto came = direction.gpu->receive(bytes, 0);
     if (!came) raise_runtime_error(came.error());
     return *came;
@@ -229,10 +234,10 @@ void Mailroom::receive_one(std::uint32_t from, Direction& direction) {
   at::Tensor bytes;
   bool is_there = false;  // Where the receive wants it, but for the way back to the device.
   try {
-    if (header.way == Way::ask) {
+    if (header.path == Path::ask) {
       agree_on_gpu(direction, from, self_, posted ? std::optional(staged.stage->device()) : std::nullopt);
     }
-    const bool is_by_gpu = header.way != Way::host && direction.gpu;
+    const bool is_by_gpu = header.path != Path::host && direction.gpu;
     is_there = posted && !is_by_gpu && is_dense(staged.tensor) &&
                static_cast<std::int64_t>(staged.tensor.nbytes()) == header.bytes;
     at::Tensor host;
@@ -241,9 +246,11 @@ void Mailroom::receive_one(std::uint32_t from, Direction& direction) {
     if (is_by_gpu && posted && staged.stage->device() == bytes.device()) staged.stage->stay_on_device();
     if (is_by_gpu && (!posted || staged.stage->device() != bytes.device())) bytes = bytes.cpu();
   } catch (...) {
+    end_call(direction);
     if (posted) posted->work->fail(std::current_exception());
     throw;
   }
+  end_call(direction);
   if (is_there) {
     posted->work->set_source(static_cast<int>(from));
     posted->work->run([&] { staged.stage->copy_out(); });
@@ -276,7 +283,6 @@ void Mailroom::receive_all(std::uint32_t from, Direction& direction) {
       return;
     }
     lock.lock();
-    direction.is_busy = false;
   }
 }
 
@@ -285,7 +291,6 @@ void Mailroom::fail_direction(std::uint32_t from, Direction& direction, const st
   {
     const std::lock_guard lock(mutex_);
     direction.failure = why;
-    direction.is_busy = false;
     for (auto it = posted_.begin(); it != posted_.end();) {
       const auto next = std::next(it);
       if (it->from && *it->from == from) failed.splice(failed.end(), posted_, it);

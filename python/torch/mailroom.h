@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "engine/communicator/communicator.h"
-#include "python/torch/device_lane.h"
+#include "python/torch/device_communicator.h"
 #include "python/torch/device_stage.h"
 #include "python/torch/group_work.h"
 
@@ -48,11 +48,11 @@ class Mailroom {
 
  private:
   /// How the bytes of a message go: as it is, or as both ends find out first.
-  enum class Way : std::int64_t { host, gpu, ask };
+  enum class Path : std::int64_t { host, gpu, ask };
   struct Header {
     std::int64_t tag = 0;
     std::int64_t bytes = 0;
-    Way way = Way::host;
+    Path path = Path::host;
   };
   struct Outgoing {
     c10::intrusive_ptr<GroupWork> work;
@@ -71,9 +71,9 @@ class Mailroom {
   };
   /// One direction, from or to one peer.
   struct Direction {
-    std::shared_ptr<Communicator> ranks;  ///< None before the first message.
-    std::shared_ptr<DeviceLane> gpu;      ///< None where messages do not go from GPU to GPU, or none did yet.
-    bool asks_for_gpu = true;             ///< The sender's: whether they may.
+    std::shared_ptr<Communicator> ranks;      ///< None before the first message.
+    std::shared_ptr<DeviceCommunicator> gpu;  ///< None where messages do not go from GPU to GPU, or none did yet.
+    bool asks_for_gpu = true;                 ///< The sender's: whether they may.
     std::deque<Outgoing> outgoing;
     std::deque<Arrived> arrived;
     std::exception_ptr failure;
@@ -90,6 +90,8 @@ class Mailroom {
   void receive_all(std::uint32_t from, Direction& direction);
   /// One message from a peer, to the receive that it fits or to those that arrived.
   void receive_one(std::uint32_t from, Direction& direction);
+  /// The thread's call of the job is over. Before whoever waits for its message learns of that, and may end the group.
+  void end_call(Direction& direction);
   void send_one(std::uint32_t to, Direction& direction, const Outgoing& message);
   std::shared_ptr<Communicator> open(Direction& direction, std::uint32_t from, std::uint32_t to);
   /// Both ends find out whether messages go from GPU to GPU from now on; `device`: of this end's tensor, if it has one.

@@ -120,7 +120,7 @@ void ProcessGroupEspalier::leave() {
   }
   if (thread_.joinable()) thread_.join();
   shared_.reset();
-  lane_.reset();
+  on_devices_.reset();
   std::shared_ptr<Mailroom> mailroom;
   std::shared_ptr<GroupJobs> jobs;
   const std::lock_guard lock(mutex_);
@@ -179,8 +179,8 @@ void ProcessGroupEspalier::work_off() {
     lock.unlock();
     call.work->run([&] {
       stage_ = call.stage.get();
-      lane_in_use_ = lane_for(stage_->device());
-      if (lane_in_use_ != nullptr) stage_->stay_on_device();
+      in_use_ = on_device(stage_->device());
+      if (in_use_ != nullptr) stage_->stay_on_device();
       stage_->run([&] { call.carry_out(*stage_); });
     });
     call = {};  // Before the lock: tensors may take Python's.
@@ -188,19 +188,19 @@ void ProcessGroupEspalier::work_off() {
   }
 }
 
-DeviceLane* ProcessGroupEspalier::lane_for(c10::Device device) {
+DeviceCommunicator* ProcessGroupEspalier::on_device(c10::Device device) {
   if (!wants_engine(terms_.settings.device_tensors, device)) return nullptr;
-  if (!has_looked_for_lane_) make_lane(device);
-  has_looked_for_lane_ = true;
-  if (lane_ && lane_->device() != device) {
+  if (!has_looked_for_devices_) join_on_devices(device);
+  has_looked_for_devices_ = true;
+  if (on_devices_ && on_devices_->device() != device) {
     throw std::runtime_error("a rank's tensors are on one GPU in all calls of a group: this one is on " + device.str() +
-                             ", earlier ones were on " + lane_->device().str());
+                             ", earlier ones were on " + on_devices_->device().str());
   }
-  return lane_.get();
+  return on_devices_.get();
 }
 
 /// Collective. All ranks work on GPUs, or none.
-void ProcessGroupEspalier::make_lane(c10::Device device) {
+void ProcessGroupEspalier::join_on_devices(c10::Device device) {
   auto gpu = open_gpu(device);
   std::uint8_t can = gpu ? 1 : 0;
   expect(jobs_->host().run({CollectiveKind::all_reduce, &can, &can, 1, ElementType::uint8, ReduceOperation::min}));
@@ -215,12 +215,12 @@ void ProcessGroupEspalier::make_lane(c10::Device device) {
       terms_.meet("group/devices", static_cast<std::uint32_t>(getRank()), static_cast<std::uint32_t>(getSize()),
                   *std::move(schedules), nullptr, std::move(*gpu));
   jobs_->add(ranks);
-  lane_ = std::make_unique<DeviceLane>(std::move(ranks), device);
+  on_devices_ = std::make_unique<DeviceCommunicator>(std::move(ranks), device);
 }
 
 void ProcessGroupEspalier::run(CallArguments arguments, const at::Tensor& send, const at::Tensor& receive) {
-  if (lane_in_use_ != nullptr) {
-    expect(lane_in_use_->run(arguments, send, receive, *stage_));
+  if (in_use_ != nullptr) {
+    expect(in_use_->run(arguments, send, receive, *stage_));
     return;
   }
   arguments.send = send.defined() ? send.data_ptr() : nullptr;

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "python/torch/device_lane.h"
+#include "python/torch/device_communicator.h"
 #include "python/torch/device_stage.h"
 #include "python/torch/mailroom.h"
 #include "python/torch/page_allocator.h"
@@ -49,7 +49,7 @@ class GroupJobs {
 };
 
 /// The c10d backend `espalier`: the collectives of a process group, by the engine, on the CPU's memory or on GPUs
-/// (device_lane.h); tensors of other devices go through host memory (device_stage.h). A group is a job
+/// (device_communicator.h); tensors of other devices go through host memory (device_stage.h). A group is a job
 /// of its own, whose ranks meet through the store. Its collectives run one after the other on a thread of the group, in
 /// the order of the calls, which all members make alike; sends and receives go beside them.
 ///
@@ -126,8 +126,8 @@ class ProcessGroupEspalier final : public BackendBase {
 
   // Of the group's thread.
   /// Where the engine works for a call on tensors of this device; null for the host.
-  DeviceLane* lane_for(c10::Device device);
-  void make_lane(c10::Device device);
+  DeviceCommunicator* on_device(c10::Device device);
+  void join_on_devices(c10::Device device);
   /// A collective on dense tensors, undefined where this rank has none; their pointers are set here.
   void run(CallArguments arguments, const at::Tensor& send, const at::Tensor& receive);
   static void expect(const Result<void>& result);
@@ -153,11 +153,11 @@ class ProcessGroupEspalier final : public BackendBase {
   std::shared_ptr<GroupJobs> jobs_;        ///< Works hold it weakly, to end what they are tired of waiting for.
   std::unique_ptr<SharedTensors> shared_;  ///< Of the group's thread; null where no rank is reached by shared memory.
   std::vector<std::string> transports_;
-  std::shared_ptr<Mailroom> mailroom_;  ///< As above.
-  bool has_looked_for_lane_ = false;    ///< Of the group's thread, as what follows.
-  std::unique_ptr<DeviceLane> lane_;    ///< Null where no call is carried out on devices.
-  DeviceStage* stage_ = nullptr;        ///< Of the call that is carried out.
-  DeviceLane* lane_in_use_ = nullptr;   ///< By that call.
+  std::shared_ptr<Mailroom> mailroom_;              ///< As above.
+  bool has_looked_for_devices_ = false;             ///< Of the group's thread, as what follows.
+  std::unique_ptr<DeviceCommunicator> on_devices_;  ///< Null where no call is carried out on devices.
+  DeviceStage* stage_ = nullptr;                    ///< Of the call that is carried out.
+  DeviceCommunicator* in_use_ = nullptr;            ///< By that call.
   at::Tensor scratch_;
   std::uint64_t monitored_barriers_ = 0;
 

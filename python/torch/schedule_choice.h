@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/communicator/job.h"
-#include "python/torch/device_lane.h"
+#include "python/torch/device_communicator.h"
 #include "schedule/schedule_source.h"
 #include "topology/topology.h"
 

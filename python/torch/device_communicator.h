@@ -25,15 +25,16 @@ Result<std::unique_ptr<engine::Device>> open_gpu(c10::Device device);
 
 /// Calls on the memory of GPUs, each rank's on one of its own: a job whose ranks work there.
 ///
-/// The engine reaches memory that it made, and PyTorch hands out parts of larger memories. So a call works on rooms,
-/// memory of the engine's that is kept from call to call; tensors are copied there and back on the GPU, in the stream
-/// of the call's stage. Used by one thread.
-class DeviceLane {
+/// The engine reaches memory that it made, and PyTorch hands out parts of larger memories. So a call works on staging
+/// buffers, memory of the engine's that is kept from call to call; tensors are copied there and back on the GPU, in the
+/// stream of the call's stage. Used by one thread.
+class DeviceCommunicator {
  public:
-  DeviceLane(std::shared_ptr<Communicator> ranks, c10::Device device) : ranks_(std::move(ranks)), device_(device) {}
-  DeviceLane(const DeviceLane&) = delete;
-  DeviceLane& operator=(const DeviceLane&) = delete;
-  ~DeviceLane();
+  DeviceCommunicator(std::shared_ptr<Communicator> ranks, c10::Device device)
+      : ranks_(std::move(ranks)), device_(device) {}
+  DeviceCommunicator(const DeviceCommunicator&) = delete;
+  DeviceCommunicator& operator=(const DeviceCommunicator&) = delete;
+  ~DeviceCommunicator();
 
   [[nodiscard]] c10::Device device() const { return device_; }
   [[nodiscard]] Communicator& ranks() const { return *ranks_; }
@@ -50,19 +51,19 @@ class DeviceLane {
   Result<at::Tensor> receive(std::size_t bytes, std::uint32_t peer);
 
  private:
-  struct Room {
+  struct StagingBuffer {
     void* data = nullptr;
     std::size_t bytes = 0;
   };
 
-  Result<void> reserve(Room& room, std::size_t bytes);
-  /// So many bytes of a room as a tensor.
-  [[nodiscard]] at::Tensor part_of(const Room& room, std::size_t begin, std::size_t bytes) const;
+  Result<void> reserve(StagingBuffer& buffer, std::size_t bytes);
+  /// So many bytes of a buffer as a tensor.
+  [[nodiscard]] at::Tensor part_of(const StagingBuffer& buffer, std::size_t begin, std::size_t bytes) const;
 
   std::shared_ptr<Communicator> ranks_;
   c10::Device device_;
-  Room sent_;
-  Room received_;
+  StagingBuffer sent_;
+  StagingBuffer received_;
 };
 
 }  // namespace espalier::python

@@ -1,4 +1,4 @@
-#include "python/torch/device_lane.h"
+#include "python/torch/device_communicator.h"
 
 #include <ATen/ATen.h>
 
@@ -14,13 +14,13 @@
 namespace espalier::python {
 namespace {
 
-/// Parts of a room begin where kernels read and write whole vectors.
+/// Parts of a buffer begin where kernels read and write whole vectors.
 constexpr std::size_t alignment = 256;
 
 constexpr std::array<std::pair<const char*, DeviceTensors>, 3> names = {
     {{"auto", DeviceTensors::automatic}, {"engine", DeviceTensors::engine}, {"host", DeviceTensors::host}}};
 
-std::size_t room_for(const at::Tensor& tensor) { return (tensor.nbytes() + alignment - 1) / alignment * alignment; }
+std::size_t staged_size(const at::Tensor& tensor) { return (tensor.nbytes() + alignment - 1) / alignment * alignment; }
 
 }  // namespace
 
@@ -51,27 +51,27 @@ Result<std::unique_ptr<engine::Device>> open_gpu(c10::Device device) {
   return std::unique_ptr<engine::Device>(std::move(*opened));
 }
 
-DeviceLane::~DeviceLane() {
-  for (const Room& room : {sent_, received_}) ranks_->free(room.data);
+DeviceCommunicator::~DeviceCommunicator() {
+  for (const StagingBuffer& buffer : {sent_, received_}) ranks_->free(buffer.data);
 }
 
-Result<void> DeviceLane::reserve(Room& room, std::size_t bytes) {
-  if (room.bytes >= bytes) return {};
-  ranks_->free(std::exchange(room, {}).data);
+Result<void> DeviceCommunicator::reserve(StagingBuffer& buffer, std::size_t bytes) {
+  if (buffer.bytes >= bytes) return {};
+  ranks_->free(std::exchange(buffer, {}).data);
   const std::size_t rounded = std::bit_ceil(std::max(bytes, alignment));
   const auto data = ranks_->allocate(rounded, engine::MemorySpace::device);
   if (!data) return tl::unexpected(data.error());
-  room = {*data, rounded};
+  buffer = {*data, rounded};
   return {};
 }
 
-at::Tensor DeviceLane::part_of(const Room& room, std::size_t begin, std::size_t bytes) const {
-  return row_of(static_cast<std::byte*>(room.data) + begin, static_cast<std::int64_t>(bytes),
+at::Tensor DeviceCommunicator::part_of(const StagingBuffer& buffer, std::size_t begin, std::size_t bytes) const {
+  return row_of(static_cast<std::byte*>(buffer.data) + begin, static_cast<std::int64_t>(bytes),
                 at::device(device_).dtype(at::kByte));
 }
 
-Result<void> DeviceLane::run(CallArguments arguments, const at::Tensor& send, const at::Tensor& receive,
-                             DeviceStage& stage) {
+Result<void> DeviceCommunicator::run(CallArguments arguments, const at::Tensor& send, const at::Tensor& receive,
+                                     DeviceStage& stage) {
   const bool is_in_place = send.defined() && receive.defined() && send.data_ptr() == receive.data_ptr();
   arguments.send = nullptr;
   arguments.receive = nullptr;
@@ -80,10 +80,10 @@ Result<void> DeviceLane::run(CallArguments arguments, const at::Tensor& send, co
     arguments.receive = received_.data;
   }
   if (send.defined() && send.nbytes() > 0) {
-    Room& room = is_in_place && receive.nbytes() >= send.nbytes() ? received_ : sent_;
-    if (auto reserved = reserve(room, send.nbytes()); !reserved) return reserved;
-    arguments.send = room.data;
-    part_of(room, 0, send.nbytes()).copy_(bytes_in(send), true);
+    StagingBuffer& buffer = is_in_place && receive.nbytes() >= send.nbytes() ? received_ : sent_;
+    if (auto reserved = reserve(buffer, send.nbytes()); !reserved) return reserved;
+    arguments.send = buffer.data;
+    part_of(buffer, 0, send.nbytes()).copy_(bytes_in(send), true);
   }
   stage.settle();
   if (auto ran = ranks_->run(arguments); !ran) return ran;
@@ -91,7 +91,7 @@ Result<void> DeviceLane::run(CallArguments arguments, const at::Tensor& send, co
   return {};
 }
 
-Result<void> DeviceLane::send(const at::Tensor& tensor, std::uint32_t peer, DeviceStage& stage) {
+Result<void> DeviceCommunicator::send(const at::Tensor& tensor, std::uint32_t peer, DeviceStage& stage) {
   const std::size_t bytes = tensor.nbytes();
   if (auto reserved = reserve(sent_, bytes); !reserved) return reserved;
   part_of(sent_, 0, bytes).copy_(bytes_in(tensor), true);
@@ -99,7 +99,7 @@ Result<void> DeviceLane::send(const at::Tensor& tensor, std::uint32_t peer, Devi
   return ranks_->send(sent_.data, bytes, ElementType::uint8, peer);
 }
 
-Result<at::Tensor> DeviceLane::receive(std::size_t bytes, std::uint32_t peer) {
+Result<at::Tensor> DeviceCommunicator::receive(std::size_t bytes, std::uint32_t peer) {
   if (auto reserved = reserve(received_, bytes); !reserved) return tl::unexpected(reserved.error());
   if (auto came = ranks_->receive(received_.data, bytes, ElementType::uint8, peer); !came) {
     return tl::unexpected(came.error());
@@ -107,19 +107,19 @@ Result<at::Tensor> DeviceLane::receive(std::size_t bytes, std::uint32_t peer) {
   return part_of(received_, 0, bytes);
 }
 
-Result<void> DeviceLane::exchange(const std::vector<at::Tensor>& received, const std::vector<at::Tensor>& sent,
-                                  DeviceStage& stage) {
-  const auto room_of_all = [](const std::vector<at::Tensor>& tensors) {
+Result<void> DeviceCommunicator::exchange(const std::vector<at::Tensor>& received, const std::vector<at::Tensor>& sent,
+                                          DeviceStage& stage) {
+  const auto staged_bytes = [](const std::vector<at::Tensor>& tensors) {
     std::size_t bytes = 0;
-    for (const at::Tensor& tensor : tensors) bytes += room_for(tensor);
+    for (const at::Tensor& tensor : tensors) bytes += staged_size(tensor);
     return bytes;
   };
-  if (auto reserved = reserve(sent_, room_of_all(sent)); !reserved) return reserved;
-  if (auto reserved = reserve(received_, room_of_all(received)); !reserved) return reserved;
+  if (auto reserved = reserve(sent_, staged_bytes(sent)); !reserved) return reserved;
+  if (auto reserved = reserve(received_, staged_bytes(received)); !reserved) return reserved;
   std::size_t begin = 0;
   for (const at::Tensor& tensor : sent) {
     if (tensor.nbytes() > 0) part_of(sent_, begin, tensor.nbytes()).copy_(bytes_in(tensor), true);
-    begin += room_for(tensor);
+    begin += staged_size(tensor);
   }
   stage.settle();
   ranks_->group_begin();
@@ -129,22 +129,24 @@ Result<void> DeviceLane::exchange(const std::vector<at::Tensor>& received, const
     const std::size_t out = sent[peer].nbytes();
     const std::size_t in = received[peer].nbytes();
     const bool is_self = peer == ranks_->rank();
-    const auto place = [](const Room& room, std::size_t at) { return static_cast<std::byte*>(room.data) + at; };
+    const auto place = [](const StagingBuffer& buffer, std::size_t at) {
+      return static_cast<std::byte*>(buffer.data) + at;
+    };
     if (out > 0 && !is_self) {
       if (auto noted = ranks_->send(place(sent_, from), out, ElementType::uint8, peer); !noted) return noted;
     }
     if (in > 0 && !is_self) {
       if (auto noted = ranks_->receive(place(received_, to), in, ElementType::uint8, peer); !noted) return noted;
     }
-    from += room_for(sent[peer]);
-    to += room_for(received[peer]);
+    from += staged_size(sent[peer]);
+    to += staged_size(received[peer]);
   }
   if (auto ended = ranks_->group_end(); !ended) return ended;
   begin = 0;
   for (std::size_t peer = 0; peer < received.size(); ++peer) {
     const std::size_t bytes = received[peer].nbytes();
     if (bytes > 0 && peer != ranks_->rank()) bytes_in(received[peer]).copy_(part_of(received_, begin, bytes), true);
-    begin += room_for(received[peer]);
+    begin += staged_size(received[peer]);
   }
   return {};
 }
