@@ -65,6 +65,37 @@ class KernelsBesideHosts : public ::testing::TestWithParam<Machines> {
     run_ranks(ranks(), source, on_machines(gpus_, GetParam(), timeout), body);
   }
 
+  /// In the second call the last rank does this instead: on all others it then ends with this message, within `limit`.
+  void expect_others_end(const std::function<void(Communicator&)>& instead, const std::string& message,
+                         milliseconds timeout, milliseconds limit) {
+    PlannedSource source("ring", Bytes{1024});
+    std::atomic<std::uint32_t> ended = 0;
+    const auto begun = std::chrono::steady_clock::now();
+    run(
+        source.source(),
+        [&](Communicator& world) {
+          constexpr std::size_t count = 9000;
+          const test::DeviceMemory memory(world, count * 4);
+          const CallArguments arguments{CollectiveKind::all_reduce, memory.data(),       memory.data(), count,
+                                        ElementType::int32,         ReduceOperation::sum};
+          const auto connected = world.run(arguments);
+          EXPECT_TRUE(connected) << connected.error().message;
+          if (world.rank() + 1 == world.size()) {
+            instead(world);
+            return await(ended, ranks() - 1);
+          }
+          const auto done = world.run(arguments);
+          EXPECT_FALSE(done);
+          const std::string why = done ? "" : done.error().message;
+          EXPECT_NE(why.find(message), std::string::npos) << why;
+          ++ended;
+          await(ended, ranks() - 1);
+        },
+        timeout);
+    EXPECT_EQ(ended, ranks() - 1);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, limit);
+  }
+
   test::FakeGpus gpus_{"FAKE_CUDA_GPUS", "8"};
 };
 
@@ -150,57 +181,16 @@ TEST_P(KernelsBesideHosts, RecordBothParts) {
 
 /// One rank fails: all others learn of it in time, whatever they wait for.
 TEST_P(KernelsBesideHosts, EndWhenARankGivesUp) {
-  PlannedSource source("ring", Bytes{1024});
-  std::atomic<std::uint32_t> ended = 0;
-  const auto begun = std::chrono::steady_clock::now();
-  run(
-      source.source(),
-      [&](Communicator& world) {
-        constexpr std::size_t count = 9000;
-        const test::DeviceMemory memory(world, count * 4);
-        const CallArguments arguments{CollectiveKind::all_reduce, memory.data(),       memory.data(), count,
-                                      ElementType::int32,         ReduceOperation::sum};
-        ASSERT_TRUE(world.run(arguments));
-        if (world.rank() + 1 == world.size()) {
-          std::this_thread::sleep_for(milliseconds(300));
-          world.abort("it has had enough");
-          return await(ended, ranks() - 1);
-        }
-        const auto done = world.run(arguments);
-        EXPECT_FALSE(done);
-        const std::string why = done ? "" : done.error().message;
-        EXPECT_NE(why.find("it has had enough"), std::string::npos) << why;
-        ++ended;
-        await(ended, ranks() - 1);
-      },
-      milliseconds(20000));
-  EXPECT_EQ(ended, ranks() - 1);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, milliseconds(10000));
+  const auto give_up = [](Communicator& world) {
+    std::this_thread::sleep_for(milliseconds(300));
+    world.abort("it has had enough");
+  };
+  expect_others_end(give_up, "it has had enough", milliseconds(20000), milliseconds(10000));
 }
 
 /// One rank does not come: kernels that wait for its bytes stop before the deadline, and say for whom.
 TEST_P(KernelsBesideHosts, EndWhenARankHangs) {
-  PlannedSource source("ring", Bytes{1024});
-  std::atomic<std::uint32_t> ended = 0;
-  const auto begun = std::chrono::steady_clock::now();
-  run(
-      source.source(),
-      [&](Communicator& world) {
-        constexpr std::size_t count = 9000;
-        const test::DeviceMemory memory(world, count * 4);
-        const CallArguments arguments{CollectiveKind::all_reduce, memory.data(),       memory.data(), count,
-                                      ElementType::int32,         ReduceOperation::sum};
-        const auto connected = world.run(arguments);
-        EXPECT_TRUE(connected) << connected.error().message;
-        if (world.rank() + 1 == world.size()) return await(ended, ranks() - 1);
-        const auto done = world.run(arguments);
-        EXPECT_FALSE(done);
-        ++ended;
-        await(ended, ranks() - 1);
-      },
-      milliseconds(5000));
-  EXPECT_EQ(ended, ranks() - 1);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, milliseconds(20000));
+  expect_others_end([](Communicator&) {}, "", milliseconds(5000), milliseconds(20000));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, KernelsBesideHosts, ::testing::ValuesIn(all_machines),
