@@ -39,7 +39,9 @@ std::vector<std::string> split(const std::string& text, char separator) {
 
 void VerbsFlags::add_to(CLI::App& command) {
   const auto add = [&](const char* flag, auto& value, const char* help, const char* shown) {
-    command.add_option(flag, value, help)->option_text(shown)->group("RDMA, for --transport verbs (docs/verbs.md)");
+    command.add_option(flag, value, help)
+        ->option_text(shown)
+        ->group("RDMA: --transport shm+verbs or verbs (docs/verbs.md)");
   };
   add("--verbs-device", devices,
       "Devices dealt to the ranks in turn, + between those of one rank; else those that NICs are named after",

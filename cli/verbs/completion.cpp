@@ -4,6 +4,7 @@
 
 #include "cli/flags/inputs.h"
 #include "cli/verbs/commands.h"
+#include "engine/communicator/transport_choice.h"
 #include "planners/planner.h"
 #include "schedule/collective.h"
 
@@ -45,7 +46,7 @@ std::vector<std::string> values_of(const std::string& option) {
   if (option == "protocol" || option == "protocols") return {"none", "simple", "ll", "ll128"};
   if (option == "datatype") return {"int8", "int32", "int64", "half", "bfloat16", "float", "double"};
   if (option == "op") return {"sum", "prod", "min", "max", "avg"};
-  if (option == "transport") return {"auto", "shm", "tcp", "verbs"};
+  if (option == "transport") return {transport_choices().begin(), transport_choices().end()};
   if (option == "buffers") return {"registered", "private"};
   if (option == "device") return {"host", "cuda", "cuda-copies", "cuda-ranks", "cuda-ranks-copies"};
   if (option == "failures") return {"links", "nodes", "hosts", "ranks"};

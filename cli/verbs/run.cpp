@@ -89,17 +89,18 @@ std::optional<Error> find_idle_value(const RunFlags& flags, const CLI::App& comm
     return Error{ErrorCode::invalid_input, fmt::format("--op: {} reduces nothing", to_string(*kind)), "leave --op out"};
   }
   std::vector<std::string_view> idle;  // of what shapes connections
+  const bool takes_verbs = flags.transport == "verbs" || flags.transport == "shm+verbs";
   if (flags.transport == "shm") idle = {"--sockets", "--checksum", "--addresses"};
-  if (flags.transport == "verbs") idle = {"--checksum", "--addresses"};  // every packet of RDMA has a CRC
+  if (takes_verbs) idle = {"--checksum", "--addresses"};  // every packet of RDMA has a CRC
   for (const std::string_view option : idle) {
     if (!was_given(command, std::string(option))) continue;
     return Error{ErrorCode::invalid_input, fmt::format("{} is of TCP, and --transport is {}", option, flags.transport),
                  fmt::format("leave {} out, or write --transport tcp", option)};
   }
   for (const std::string_view option : verbs_options) {
-    if (flags.transport == "verbs" || !was_given(command, std::string(option))) continue;
+    if (takes_verbs || !was_given(command, std::string(option))) continue;
     return Error{ErrorCode::invalid_input, fmt::format("{} is of RDMA, and --transport is {}", option, flags.transport),
-                 fmt::format("leave {} out, or write --transport verbs", option)};
+                 fmt::format("leave {} out, or write --transport shm+verbs or verbs", option)};
   }
   return std::nullopt;
 }
@@ -207,7 +208,8 @@ void add_run_command(CLI::App& app, Session& session) {
                     "With --device cuda: kernels make large copies through shared memory (TMA, sm_90 and later)");
   command->add_option("--buffers", flags->buffers, "registered: ranks of a machine reach them directly; or private")
       ->option_text("KIND (registered)");
-  command->add_option("--transport", flags->transport, "auto, shm, tcp or verbs")->option_text("NAME (auto)");
+  command->add_option("--transport", flags->transport, "auto, shm, tcp, shm+verbs or verbs")
+      ->option_text("NAME (auto)");
   command
       ->add_option("--profile", flags->profile.name,
                    "What software adds to links, for what auto chooses by: a YAML file or a shipped profile "

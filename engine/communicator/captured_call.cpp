@@ -17,7 +17,7 @@ Error Group::why_not_captured(const PreparedCall& prepared) const {
   if (size() == 1) reason = "a rank alone copies by its host";
   for (std::uint32_t member = 0; member < size(); ++member) {
     const PeerTransport& peer = job_->peer_transports()[members_[member]];
-    if (member == self_ || peer.reason.ends_with("kernels carry out calls")) continue;
+    if (member == self_ || peer.carries_out_calls) continue;
     reason = fmt::format("rank {} is reached by {} ({})", members_[member], peer.transport, peer.reason);
     break;
   }

@@ -97,12 +97,12 @@ Result<bool> Job::attach(Transport& transport) {
   const auto exported = control_->exchange("espalier/transport/" + name, all, *own, options_.timeout);
   if (!exported) return tl::unexpected(exported.error());
   std::string reached(world(), '+');  // By rank: by this transport or one before it.
-  std::vector<std::string> reasons(world());
+  std::vector<Reach> reaches(world());
   for (std::uint32_t rank = 0; rank < world(); ++rank) {
     if (!peer_transports_[rank].transport.empty()) continue;
-    const auto attached = transport.attach(rank, (*exported)[rank]);
+    auto attached = transport.attach(rank, (*exported)[rank]);
     if (attached) {
-      reasons[rank] = *attached;
+      reaches[rank] = *std::move(attached);
     } else {
       peer_transports_[rank].reason = attached.error().message;
       reached[rank] = '-';
@@ -122,8 +122,9 @@ Result<bool> Job::attach(Transport& transport) {
       continue;
     }
     peer.transport = name;
-    if (!reasons[rank].empty()) {
-      peer.reason = reasons[rank];
+    peer.carries_out_calls = reaches[rank].carries_out_calls;
+    if (!reaches[rank].reason.empty()) {
+      peer.reason = std::move(reaches[rank].reason);
     } else if (peer.reason.empty()) {
       peer.reason = fmt::format("{} was asked for", name);
     }
@@ -136,8 +137,7 @@ Result<void> Job::check_reach() const {
       std::ranges::find_if(peer_transports_, [](const PeerTransport& peer) { return peer.transport.empty(); });
   if (outside == peer_transports_.end()) return {};
   return fail(ErrorCode::unavailable,
-              fmt::format("{} was asked for, but rank {} is not within reach: {}",
-                          options_.transport == TransportChoice::shm ? "shared memory" : "this transport",
+              fmt::format("{} was asked for, but rank {} is not within reach: {}", to_string(options_.transport),
                           outside->peer, outside->reason),
               "leave the choice to auto");
 }

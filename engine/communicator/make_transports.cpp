@@ -12,18 +12,17 @@ std::vector<std::unique_ptr<Transport>> make_transports(rendezvous::ControlPlane
                                                         const std::vector<rendezvous::PeerInfo>& peers,
                                                         const JobOptions& options, bool is_oversubscribed) {
   std::vector<std::unique_ptr<Transport>> transports;
+  if (takes_shared_memory(options.transport)) {
+    transports.push_back(std::make_unique<ShmTransport>(control, peers, is_oversubscribed));
+  }
 #ifdef ESPALIER_VERBS
-  if (options.transport == TransportChoice::verbs) {
+  if (takes_verbs(options.transport)) {
     VerbsOptions verbs = options.verbs;
     verbs.connections = options.sockets_per_peer;
     transports.push_back(std::make_unique<VerbsTransport>(control, peers, options.rendezvous.secret, std::move(verbs)));
-    return transports;
   }
 #endif
-  if (options.transport != TransportChoice::tcp) {
-    transports.push_back(std::make_unique<ShmTransport>(control, peers, is_oversubscribed));
-  }
-  if (options.transport != TransportChoice::shm) {
+  if (takes_tcp(options.transport)) {
     transports.push_back(std::make_unique<TcpTransport>(
         control, peers,
         TcpTransport::Options{options.rendezvous.secret, options.checksum, options.sockets_per_peer, options.routes}));

@@ -53,7 +53,7 @@ bool ShmTransport::runs_calls_with(const KernelSite& theirs) const {
   return site_.blocks > 0 && theirs.blocks > 0 && site_.device != theirs.device;
 }
 
-Result<std::string> ShmTransport::attach(std::uint32_t rank, std::string_view exported) {
+Result<Reach> ShmTransport::attach(std::uint32_t rank, std::string_view exported) {
   if (!rendezvous::share_memory(peers_[control_.rank()], peers_[rank])) {
     return fail(ErrorCode::unavailable, fmt::format("{} is another machine or container", peers_[rank].host_name));
   }
@@ -66,13 +66,15 @@ Result<std::string> ShmTransport::attach(std::uint32_t rank, std::string_view ex
   const std::string_view probe = exported.substr(directory.size() + sizeof(site));
   if (auto attached = domain_->attach(rank, directory); !attached) return tl::unexpected(attached.error());
   has_peers_ = true;
-  if (probe.empty()) return std::string("same machine");
+  if (probe.empty()) return Reach{"same machine"};
   const auto opened = device_->open_memory(probe);
   opens_memory_[rank] = opened.has_value();
-  if (!opened) return "same machine; device memory is staged: " + opened.error().message;
+  if (!opened) return Reach{"same machine; device memory is staged: " + opened.error().message};
   device_->close_memory(*opened);
-  return fmt::format("same machine; device '{}' opens its memory{}", device_->name(),
-                     runs_calls_with(site) ? ", kernels carry out calls" : "");
+  const bool carries_out_calls = runs_calls_with(site);
+  return Reach{fmt::format("same machine; device '{}' opens its memory{}", device_->name(),
+                           carries_out_calls ? ", kernels carry out calls" : ""),
+               carries_out_calls};
 }
 
 Result<std::unique_ptr<GroupTransport>> ShmTransport::join(const GroupInfo& group) {

@@ -45,7 +45,7 @@ class ShmTransport final : public Transport {
 
   [[nodiscard]] std::string_view name() const override { return "shm"; }
   Result<std::string> open(Device& device) override;
-  Result<std::string> attach(std::uint32_t rank, std::string_view exported) override;
+  Result<Reach> attach(std::uint32_t rank, std::string_view exported) override;
   Result<std::unique_ptr<GroupTransport>> join(const GroupInfo& group) override;
   Result<Allocation> allocate(std::int64_t bytes, MemorySpace space) override;
   Result<std::unique_ptr<Registration>> register_memory(void* data, std::int64_t bytes, MemorySpace space,

@@ -75,10 +75,10 @@ Result<std::string> TcpTransport::open(Device&) {
   return std::to_string(mesh_->port());
 }
 
-Result<std::string> TcpTransport::attach(std::uint32_t rank, std::string_view exported) {
+Result<Reach> TcpTransport::attach(std::uint32_t rank, std::string_view exported) {
   std::from_chars(exported.data(), exported.data() + exported.size(), targets_[rank].port);
   if (!peers_[rank].addresses.empty()) targets_[rank].address = peers_[rank].addresses.front();
-  return std::string();
+  return Reach{};
 }
 
 Result<std::unique_ptr<GroupTransport>> TcpTransport::join(const GroupInfo& group) {

@@ -30,7 +30,7 @@ class TcpTransport final : public Transport {
 
   [[nodiscard]] std::string_view name() const override { return "tcp"; }
   Result<std::string> open(Device& device) override;
-  Result<std::string> attach(std::uint32_t rank, std::string_view exported) override;
+  Result<Reach> attach(std::uint32_t rank, std::string_view exported) override;
   Result<std::unique_ptr<GroupTransport>> join(const GroupInfo& group) override;
   [[nodiscard]] bool can_wake() const override { return sockets_->watches_any(); }
   void sleep(std::chrono::nanoseconds longest) override { sockets_->sleep(longest); }

@@ -82,6 +82,12 @@ class GroupTransport {
   [[nodiscard]] virtual bool is_settled() { return true; }
 };
 
+/// How a transport reaches a rank.
+struct Reach {
+  std::string reason;              ///< Why it does; empty where only another transport's failure explains it.
+  bool carries_out_calls = false;  ///< Kernels of both carry out whole calls in memory that both open.
+};
+
 /// Moves bytes between ranks: which ranks it reaches, its streams, how to sleep until something comes, and how
 /// peers reach memory directly. A job has a list of them, the preferred ones first; each pair of ranks uses the first
 /// one that reaches in both directions. All ranks of a job have the same list.
@@ -98,9 +104,8 @@ class Transport {
   // Joining: every rank opens, all exchange what they export, every rank attaches to those that it may reach.
   /// Opens what others connect to; gives what they need for that. `device`, whose memories it moves, outlives this.
   virtual Result<std::string> open(Device& device) = 0;
-  /// Whether a rank can be reached, by what it exported: why, if that needs no other transport's failure to explain it.
-  /// Errors: why not.
-  virtual Result<std::string> attach(std::uint32_t rank, std::string_view exported) = 0;
+  /// Whether a rank can be reached, by what it exported. Errors: why not.
+  virtual Result<Reach> attach(std::uint32_t rank, std::string_view exported) = 0;
   /// Serves a communicator. Collective over its members.
   virtual Result<std::unique_ptr<GroupTransport>> join(const GroupInfo& group) = 0;
 

@@ -45,9 +45,11 @@ class VerbsReceiver final : public Receiver {
                        "call the same collectives with the same arguments in the same order on every rank"});
       return false;
     }
-    // What is on the host is taken in the call that asks for it, so that a second one would never fill.
+    // What the processor takes is taken at once, so that a second one would never fill.
     const auto is_on_host = [&](Place place) { return call.buffers->is_on_host({place, 0}); };
-    staging_count_ = is_on_host(Place::receive) && is_on_host(Place::scratch) ? 1 : stagings_.size();
+    takes_slots_ = call.queue->device().reaches_unpinned();
+    const bool is_taken_at_once = takes_slots_ && is_on_host(Place::receive) && is_on_host(Place::scratch);
+    staging_count_ = is_taken_at_once ? 1 : stagings_.size();
     for (std::size_t i = 0; i < staging_count_; ++i) {
       if (const auto reserved = stagings_[i].reserve(call.queue->device(), call.program->max_op_bytes); !reserved) {
         call.error->set(reserved.error());
@@ -153,7 +155,7 @@ class VerbsReceiver final : public Receiver {
   /// What a device takes must be pinned, and what has several frames must be put together.
   [[nodiscard]] bool may_be_shown(std::uint32_t index) const {
     const Op& op = call_->op(index);
-    return !places(index) && op.bytes <= static_cast<std::int64_t>(slot_payload) &&
+    return takes_slots_ && !places(index) && op.bytes <= static_cast<std::int64_t>(slot_payload) &&
            call_->is_on_host(op, &Piece::target);
   }
 
@@ -272,6 +274,7 @@ class VerbsReceiver final : public Receiver {
   std::uint32_t told_allowed_ = 0;
   std::int64_t offset_ = 0;
   PieceCursor cursor_;
+  bool takes_slots_ = true;               ///< The call's queue reaches slots, which nobody pinned.
   std::array<PinnedBuffer, 2> stagings_;  ///< In turn, of ops that are neither in their slot nor in their place.
   std::size_t staging_count_ = 1;
   std::optional<std::uint64_t> mark_;  ///< Behind the copies from there, of an op that this end places.

@@ -160,7 +160,7 @@ Result<std::string> VerbsTransport::open(Device&) {
   return fmt::format("{} {} {}", mesh_->port(), own.count, fmt::join(own.of_nics, " "));
 }
 
-Result<std::string> VerbsTransport::attach(std::uint32_t rank, std::string_view exported) {
+Result<Reach> VerbsTransport::attach(std::uint32_t rank, std::string_view exported) {
   PeerRails& rails = peer_rails_[rank];
   rails.of_nics.clear();
   const char* const end = exported.data() + exported.size();
@@ -178,8 +178,9 @@ Result<std::string> VerbsTransport::attach(std::uint32_t rank, std::string_view 
   if (!peers_[rank].addresses.empty()) targets_[rank].address = peers_[rank].addresses.front();
   std::string names;
   for (const auto& rail : rails_) names += (names.empty() ? "" : " and ") + rail->name();
-  return fmt::format("verbs was asked for; {} {}{}", rails_.size() == 1 ? "this rank's device is" : "this rank has",
-                     names, why_these_.empty() ? "" : ": " + why_these_);
+  return Reach{fmt::format("verbs was asked for; {} {}{}",
+                           rails_.size() == 1 ? "this rank's device is" : "this rank has", names,
+                           why_these_.empty() ? "" : ": " + why_these_)};
 }
 
 Result<std::unique_ptr<GroupTransport>> VerbsTransport::join(const GroupInfo& group) {

@@ -27,7 +27,7 @@ class VerbsTransport final : public Transport {
 
   [[nodiscard]] std::string_view name() const override { return "verbs"; }
   Result<std::string> open(Device& device) override;
-  Result<std::string> attach(std::uint32_t rank, std::string_view exported) override;
+  Result<Reach> attach(std::uint32_t rank, std::string_view exported) override;
   Result<std::unique_ptr<GroupTransport>> join(const GroupInfo& group) override;
   Result<std::unique_ptr<Registration>> register_memory(void* data, std::int64_t bytes, MemorySpace space,
                                                         Device& device) override;

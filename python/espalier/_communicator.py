@@ -71,8 +71,8 @@ class Communicator:
     """Ranks that run collectives together, from this rank's side. All ranks make the same calls in the same order.
 
     `rank`, `world` and `rendezvous` ("host:port" of rank 0) are taken from the launcher where they are not given: `espalier.run`,
-    mpirun, srun, torchrun. `transport` is "auto", "shm", "tcp" or "verbs"; `timeout` is the seconds that nothing may move in a
-    call; `algorithm` and `topology` (one rank per process; default: all ranks connected alike) choose the schedules.
+    mpirun, srun, torchrun. `transport` is "auto", "shm", "tcp", "shm+verbs" or "verbs"; `timeout` is the seconds that nothing may
+    move in a call; `algorithm` and `topology` (one rank per process; default: all ranks connected alike) choose the schedules.
     Ranks that are started one by one share ESPALIER_SECRET or ESPALIER_SECRET_FILE.
 
     Arrays are numpy arrays, buffers, or what has `__dlpack__` (CPU), contiguous; calls work on them where they lie. Counts follow

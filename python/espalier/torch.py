@@ -6,7 +6,7 @@
 Collectives, sends and receives go through Espalier's engine: shared memory within a machine, TCP or RDMA between machines.
 It works on tensors of the CPU where they lie, on those of GPUs in GPU memory where it can, else by way of host memory. docs/python.md says which tensors and operations there are. The environment chooses, alike on all ranks:
 
-    ESPALIER_TRANSPORT   auto, shm, tcp or verbs
+    ESPALIER_TRANSPORT   auto, shm, tcp, shm+verbs or verbs
     ESPALIER_ALGORITHM   auto or a planner's name
     ESPALIER_TOPOLOGY    a topology file or shipped machine with as many ranks as the job
     ESPALIER_PLAN        plan files for their collectives, separated by commas; plan.json@1M-64M is for these message sizes

@@ -58,8 +58,8 @@ class LoopbackTransport final : public engine::Transport {
 
   [[nodiscard]] std::string_view name() const override { return "loopback"; }
   Result<std::string> open(engine::Device&) override { return std::string("loopback"); }
-  Result<std::string> attach(std::uint32_t rank, std::string_view exported) override {
-    if (exported == "loopback" && reaches_(rank_, rank)) return std::string("same process");
+  Result<engine::Reach> attach(std::uint32_t rank, std::string_view exported) override {
+    if (exported == "loopback" && reaches_(rank_, rank)) return engine::Reach{"same process"};
     return fail(ErrorCode::unavailable, "the test keeps them apart");
   }
   Result<std::unique_ptr<engine::GroupTransport>> join(const engine::GroupInfo& group) override;

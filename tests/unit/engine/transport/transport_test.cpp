@@ -47,7 +47,11 @@ const std::array every_machine = {Case{"shm", TransportChoice::shm, {}, "shm", "
 /// Verbs only where there is a device: scripts/verbs-vm boots a machine with one.
 std::vector<Case> all_cases() {
   std::vector<Case> cases(every_machine.begin(), every_machine.end());
-  if (has_verbs()) cases.push_back({"verbs", TransportChoice::verbs, {}, "verbs", "verbs"});
+  if (has_verbs()) {
+    cases.push_back({"verbs", TransportChoice::verbs, {}, "verbs", "verbs"});
+    cases.push_back({"verbsAndLoopback", TransportChoice::verbs, same_parity, "verbs", "loopback"});
+    cases.push_back({"verbsBesideShm", TransportChoice::shm_verbs, {}, "shm", "shm"});
+  }
   return cases;
 }
 
