@@ -158,7 +158,8 @@ class GpuRun {
 
 }  // namespace
 
-Result<std::unique_ptr<engine::Device>> open_gpu_of_rank(const engine::launch::LaunchInfo& launch, bool by_kernels) {
+Result<std::unique_ptr<engine::Device>> open_gpu_of_rank(const engine::launch::LaunchInfo& launch,
+                                                         const RunFlags& flags) {
   const auto driver = load_driver();
   if (!driver) return tl::unexpected(driver.error());
   const int gpus = (*driver)->device_count();
@@ -169,7 +170,10 @@ Result<std::unique_ptr<engine::Device>> open_gpu_of_rank(const engine::launch::L
   auto opened = engine::cuda::CudaDevice::open(*driver, static_cast<int>(place % static_cast<std::uint32_t>(gpus)),
                                                engine::cuda::embedded_kernels());
   if (!opened) return tl::unexpected(opened.error());
-  if (!by_kernels) (*opened)->leave_calls_to_host();
+  if (flags.device == "cuda-ranks-copies") (*opened)->leave_calls_to_host();
+  if (flags.bulk_copies) {
+    if (auto used = (*opened)->use_bulk_copies(); !used) return tl::unexpected(used.error());
+  }
   return std::unique_ptr<engine::Device>(std::move(*opened));
 }
 
@@ -207,7 +211,10 @@ ExitCode run_on_gpus(const Console& console, const RunFlags& flags, Input& input
                                    "leave --bulk-copies out"});
     }
     for (const auto& gpu : *gpus) {
-      if (auto used = gpu->use_bulk_copies(); !used) return console.refuse(used.error());
+      const auto used = gpu->use_bulk_copies();
+      if (used) continue;
+      std::ignore = console.refuse(used.error());
+      return ExitCode::missing_capability;
     }
   }
   const Topology topology = input.topology;

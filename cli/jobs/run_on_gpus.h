@@ -11,9 +11,10 @@
 namespace espalier::cli {
 
 /// The GPU of a rank in a process of its own (`run --device cuda-ranks`): those of this machine take the GPUs in turn.
-/// `by_kernels`: they carry out calls where they can, else the host gives them copies and reductions.
+/// Of `flags`: `cuda-ranks-copies` has the host give it copies and reductions; `bulk_copies`.
 /// Errors: unsupported without kernels; unavailable without a driver or a GPU; those of the driver.
-Result<std::unique_ptr<engine::Device>> open_gpu_of_rank(const engine::launch::LaunchInfo& launch, bool by_kernels);
+Result<std::unique_ptr<engine::Device>> open_gpu_of_rank(const engine::launch::LaunchInfo& launch,
+                                                         const RunFlags& flags);
 
 /// `run --device cuda` and `cuda-copies`: all ranks in this process, on the GPUs that it sees. Requires: check_run
 /// passed.

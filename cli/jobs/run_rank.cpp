@@ -81,6 +81,17 @@ Result<JobOptions> job_options(const Console& console, const RunFlags& flags, co
   return options;
 }
 
+/// Errors: unsupported where no kernel of this rank makes copies.
+Result<void> check_bulk_copies(const RunFlags& flags, const Communicator& communicator) {
+  const auto& peers = communicator.transports();
+  if (!flags.bulk_copies || std::ranges::any_of(peers, &PeerTransport::carries_out_calls)) return {};
+  const auto other = std::ranges::find_if(peers, [&](const auto& peer) { return peer.peer != communicator.rank(); });
+  return fail(ErrorCode::unsupported,
+              fmt::format("--bulk-copies: no kernel makes the copies of rank {} ({})", communicator.rank(),
+                          other == peers.end() ? "it is alone" : other->reason),
+              "leave --bulk-copies out");
+}
+
 class RankRun {
  public:
   RankRun(const Console& console, const RunFlags& flags, const RunTask& task, const Topology& topology,
@@ -193,7 +204,7 @@ ExitCode run_rank(const Console& console, const RunFlags& flags, const engine::l
   }
   std::unique_ptr<engine::Device> gpu;
   if (flags.device == "cuda-ranks" || flags.device == "cuda-ranks-copies") {
-    auto opened = open_gpu_of_rank(launch, flags.device == "cuda-ranks");
+    auto opened = open_gpu_of_rank(launch, flags);
     if (!opened) {
       std::ignore = console.refuse(opened.error());
       return ExitCode::missing_capability;
@@ -214,6 +225,10 @@ ExitCode run_rank(const Console& console, const RunFlags& flags, const engine::l
   // All have it by now, or the job has failed.
   if (launch.rank == 0 && !secret->path.empty()) unlink(secret->path.c_str());
   if (!communicator) return console.refuse(communicator.error());
+  if (auto used = check_bulk_copies(flags, **communicator); !used) {
+    (*communicator)->abort(used.error().message);
+    return console.refuse(used.error());
+  }
   RankRun run(console, flags, *task, topology, **communicator);
   if (auto done = run.run(); !done) {
     (*communicator)->abort(done.error().message);  // The others wait for this rank.

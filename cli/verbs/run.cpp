@@ -108,9 +108,9 @@ std::optional<Error> find_idle_value(const RunFlags& flags, const CLI::App& comm
 /// Options without a meaning on GPUs: `--buffers` chooses host memory; where all ranks are in this process, options of
 /// ranks in processes of their own do nothing.
 std::optional<Error> find_idle_on_gpus(const RunFlags& flags, const CLI::App& command) {
-  if (flags.bulk_copies && flags.device != "cuda") {
+  if (flags.bulk_copies && flags.device != "cuda" && flags.device != "cuda-ranks") {
     return Error{ErrorCode::invalid_input,
-                 fmt::format("--bulk-copies is of --device cuda, and this is {}", flags.device),
+                 fmt::format("--bulk-copies is of --device cuda and cuda-ranks, and this is {}", flags.device),
                  "leave it out, or write --device cuda"};
   }
   if (flags.device == "host") return std::nullopt;
@@ -204,8 +204,9 @@ void add_run_command(CLI::App& app, Session& session) {
           "of the host's; cuda-ranks: each rank in a process of its own, on a GPU; cuda-ranks-copies: those by "
           "copies")
       ->option_text("NAME (host)");
-  command->add_flag("--bulk-copies", flags->bulk_copies,
-                    "With --device cuda: kernels make large copies through shared memory (TMA, sm_90 and later)");
+  command->add_flag(
+      "--bulk-copies", flags->bulk_copies,
+      "With --device cuda or cuda-ranks: kernels make large copies through shared memory (TMA, sm_90 and later)");
   command->add_option("--buffers", flags->buffers, "registered: ranks of a machine reach them directly; or private")
       ->option_text("KIND (registered)");
   command->add_option("--transport", flags->transport, "auto, shm, tcp, shm+verbs or verbs")

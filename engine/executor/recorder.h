@@ -12,8 +12,8 @@
 
 namespace espalier::engine {
 
-/// The lane of the rank that keeps the record.
-inline constexpr std::uint32_t own_lane = UINT32_MAX;
+/// The rank that keeps the record.
+inline constexpr std::uint32_t own_rank = UINT32_MAX;
 
 /// A span of this rank, in nanoseconds of its CLOCK_MONOTONIC.
 struct Record {
@@ -22,7 +22,7 @@ struct Record {
   Phase phase = Phase::send;
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  std::uint32_t lane = own_lane;  ///< The rank of the communicator at which it was.
+  std::uint32_t rank = own_rank;  ///< Of the communicator, at which it was.
 };
 
 /// Keeps what happened when at one rank. Room is made, and its memory touched, before a call, so that recording only

@@ -318,7 +318,7 @@ Result<RecordedRun> record_run(Communicator& communicator, const DataCase& data,
   constexpr std::int64_t picoseconds_per_nanosecond = 1000;
   for (std::uint32_t rank = 0; rank < communicator.size(); ++rank) {
     for (const engine::Record& record : records[rank]) {
-      const std::uint32_t lane = record.lane == own_lane ? rank : record.lane;
+      const std::uint32_t lane = record.rank == own_rank ? rank : record.rank;
       timeline.spans.push_back({lane, record.transfer, record.chunk, record.phase,
                                 Picoseconds{(record.begin_ns - start) * picoseconds_per_nanosecond},
                                 Picoseconds{(record.end_ns - start) * picoseconds_per_nanosecond}});

@@ -273,13 +273,19 @@ def main():
             done = run(collective, "-p", "ranks=4", "-s", "4M", "-a", "tree" if collective == "broadcast" else "ring", "-n", "2",
                        "--bulk-copies")
             check(done.returncode == 0 and "# Out of bounds values : 0 OK" in done.stdout, f"{collective} by bulk copies", done)
-        for words, settings, reason in (
-                ([], {"FAKE_CUDA_PTX_VERSION": "80"}, "runs kernels compiled for sm_80, and bulk copies begin with sm_90"),
-                ([], {"FAKE_CUDA_PEERS": "0"}, "--bulk-copies: no kernel makes the copies here"),
-                (["--device", "cuda-copies"], {}, "--bulk-copies is of --device cuda, and this is cuda-copies"),
-                (["--device", "host"], {}, "--bulk-copies is of --device cuda, and this is host")):
+        done = run("all_reduce", "-p", "ranks=2", "-s", "4M", "-a", "ring", "-n", "2", "--bulk-copies", "--device", "cuda-ranks")
+        check(done.returncode == 0 and "# Out of bounds values : 0 OK" in done.stdout, "ranks in processes by bulk copies", done)
+        in_ranks = ["--device", "cuda-ranks", "-p", "ranks=2"]
+        for words, settings, code, reason in (
+                ([], {"FAKE_CUDA_PTX_VERSION": "80"}, 3, "runs kernels compiled for sm_80, and bulk copies begin with sm_90"),
+                (in_ranks, {"FAKE_CUDA_PTX_VERSION": "80"}, 3, "runs kernels compiled for sm_80, and bulk copies begin with sm_90"),
+                ([], {"FAKE_CUDA_PEERS": "0"}, 2, "--bulk-copies: no kernel makes the copies here"),
+                (in_ranks, {"FAKE_CUDA_PEERS": "0"}, 2, "--bulk-copies: no kernel makes the copies of rank "),
+                (["--device", "cuda-copies"], {}, 2, "is of --device cuda and cuda-ranks, and this is cuda-copies"),
+                (["--device", "cuda-ranks-copies"], {}, 2, "is of --device cuda and cuda-ranks, and this is cuda-ranks-copies"),
+                (["--device", "host"], {}, 2, "is of --device cuda and cuda-ranks, and this is host")):
             done = run("all_reduce", "-s", "4K", "--bulk-copies", *words, **settings)
-            check(done.returncode in (1, 2) and reason in done.stderr, f"bulk copies: {reason}", done)
+            check(done.returncode == code and reason in done.stderr, f"bulk copies: {reason}", done)
 
         done = run("all_reduce", "-p", "ranks=8", "-s", "4K", FAKE_CUDA_MULTIPROCESSORS="1", gpus=1)
         check("8 ranks need 8 thread blocks at a time, and the GPU runs 2" in done.stderr, "too many blocks", done)

@@ -98,11 +98,11 @@ TEST(RecorderTest, BringsADevicesSpansIntoTheHostsTime) {
   const auto records = recorder.records();
   ASSERT_TRUE(records) << records.error().message;
   ASSERT_EQ(records->size(), 2U);
-  EXPECT_EQ(records->front().lane, own_lane);
+  EXPECT_EQ(records->front().rank, own_rank);
   EXPECT_EQ(records->back().transfer, TransferId{3});
   EXPECT_EQ(records->back().begin_ns, 70);
   EXPECT_EQ(records->back().end_ns, 90);
-  EXPECT_EQ(records->back().lane, 5U);
+  EXPECT_EQ(records->back().rank, 5U);
   EXPECT_EQ(recorder.device_clock_error_ns(), 250);
   recorder.clear();
   EXPECT_TRUE(recorder.records()->empty());

@@ -205,7 +205,7 @@ TEST_P(RecordsOnGpus, SayWhenChunksCame) {
       EXPECT_LE(record.begin_ns, record.end_ns);
       EXPECT_LE(record.end_ns - error, after);
       EXPECT_NE(record.phase, Phase::send);
-      ++seen[{record.lane, record.transfer, record.chunk}];
+      ++seen[{record.rank, record.transfer, record.chunk}];
     }
   });
   EXPECT_GE(expected.size(), 3U * 4U * 4U);

@@ -152,7 +152,7 @@ TEST_P(KernelsBesideHosts, RecordBothParts) {
           for (const Record& record : *records) {
             EXPECT_LE(record.begin_ns, record.end_ns);
             if (record.phase != Phase::recv && record.phase != Phase::reduce) continue;
-            const std::uint32_t lane = record.lane == own_lane ? world.rank() : record.lane;
+            const std::uint32_t lane = record.rank == own_rank ? world.rank() : record.rank;
             ++arrivals[{lane, record.transfer, record.chunk}];
           }
         }
