@@ -13,12 +13,13 @@ namespace {
 
 /// Chunks times links: of the first run, which take a tenth of a second or two to simulate; of all runs together where
 /// no more than half a percent is left of what loads and latencies explain; usually; and where there is more than a
-/// hundredth to gain, or so many times the run of whole transfers if that is more.
+/// hundredth to gain, or so many times the run of whole transfers if that is more; so many where there is a lot to gain.
 constexpr double first_hops = 500'000;
 constexpr double few_hops = 1'000'000;
 constexpr double usual_hops = 3'000'000;
 constexpr double most_hops = 16'000'000;
 constexpr double most_wholes = 8;
+constexpr double most_wholes_far_off = 16;
 
 /// What is only likely to be asked for next is run beside what is, where it is no more than this.
 constexpr double guessed_hops = 2'000'000;
@@ -26,6 +27,7 @@ constexpr double guessed_hops = 2'000'000;
 /// Parts of the least time: nothing better is looked for, and nothing that costs much.
 constexpr double close = 1.005;
 constexpr double far = 1.01;
+constexpr double very_far = 1.03;
 
 /// Faster by more than this is a gain.
 constexpr double gain = 0.998;
@@ -70,7 +72,8 @@ class Search {
 
   [[nodiscard]] bool is_affordable(Bytes chunk) const {
     constexpr Bytes whole{std::numeric_limits<std::int64_t>::max()};
-    const double most = std::max(most_hops, most_wholes * chunks_.chunk_hops(size_, whole));
+    const double wholes = is_within(very_far) ? most_wholes : most_wholes_far_off;
+    const double most = std::max(most_hops, wholes * chunks_.chunk_hops(size_, whole));
     const bool is_good = seconds() <= close * chunks_.pipelined_time(wire_);
     const double allowed = is_good ? few_hops : is_within(far) ? usual_hops : most;
     return hops_ + chunks_.chunk_hops(size_, chunk) <= allowed;
