@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -51,14 +52,18 @@ std::string_view to_string(Generation generation);
 
 /// What starting a call takes before its ranks take part.
 struct Launch {
-  Picoseconds call;      ///< Once.
-  Picoseconds per_rank;  ///< For each rank of a machine: one process that launches a kernel on each GPU.
-  Picoseconds per_send;  ///< For each send of each of them, where ranks send straight to each other.
+  Picoseconds call;         ///< Once.
+  Picoseconds per_rank;     ///< For each rank of a machine: one process that launches a kernel on each GPU.
+  Picoseconds per_send;     ///< For each send of each of them, where ranks send straight to each other.
+  Picoseconds per_channel;  ///< For each channel that each of them starts, elsewhere.
 
-  /// Of a machine of so many ranks, each of which sends so often. Requires: products below 2^63 ps.
-  [[nodiscard]] Picoseconds time(std::size_t ranks, std::size_t sends) const {
-    const auto count = static_cast<std::int64_t>(ranks);
-    return call + Picoseconds{count * (per_rank.count + static_cast<std::int64_t>(sends) * per_send.count)};
+  /// Of a machine of so many ranks, each of which sends so often and starts so many channels. At most what
+  /// a simulation may take.
+  [[nodiscard]] Picoseconds time(std::size_t ranks, std::size_t sends, std::size_t channels) const {
+    const auto times = [](std::size_t count, __int128 cost) { return static_cast<__int128>(count) * cost; };
+    const __int128 of_rank = per_rank.count + times(sends, per_send.count) + times(channels, per_channel.count);
+    constexpr __int128 most = std::int64_t{1} << 61;
+    return {static_cast<std::int64_t>(std::min(most, call.count + times(ranks, of_rank)))};
   }
   friend bool operator==(const Launch&, const Launch&) = default;
 };

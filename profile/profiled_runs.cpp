@@ -122,10 +122,10 @@ std::vector<ProfiledRuns::Pair> ProfiledRuns::pairs_of(const planners::Candidate
   return found;
 }
 
-Result<const Setting*> ProfiledRuns::find_setting(const Pair& pair, std::uint32_t channels) {
-  std::unique_ptr<Setting>& known = settings_[{pair.shape, pair.protocol, channels}];
+Result<const Setting*> ProfiledRuns::find_setting(const Pair& pair, std::uint32_t channels, std::uint32_t started) {
+  std::unique_ptr<Setting>& known = settings_[{pair.shape, pair.protocol, channels, started}];
   if (!known) {
-    const Picoseconds launch = launch_of(options_.launch, pair.shape, topology_.rank_count(), machines_);
+    const Picoseconds launch = launch_of(options_.launch, pair.shape, topology_.rank_count(), machines_, started);
     auto made = make_setting(options_.profile, *pair.way, pair.protocol, launch, topology_, machines_, channels);
     if (!made) return tl::unexpected(made.error());
     known = std::make_unique<Setting>(*std::move(made));
@@ -139,10 +139,14 @@ Result<ProfiledRuns::Option*> ProfiledRuns::make_ready(const Pair& pair, Bytes s
   // Where channels have no limit of their own, fewer of them change nothing.
   const bool are_limited = pair.way->most.front().bytes_per_second > 0;
   const std::uint32_t channels = are_limited ? channels_used(*pair.way, all, size, shards) : all;
+  // Where a launch does not count channels, how many it starts changes nothing.
+  const std::uint32_t started = options_.launch.per_channel.count > 0
+                                    ? channels_started(pair.shape, pair.protocol, all, size, topology_.rank_count())
+                                    : 1;
   const std::scoped_lock lock(mutex_);
-  Option& option = made_[{pair.candidate, pair.protocol, channels}];
+  Option& option = made_[{pair.candidate, pair.protocol, channels, started}];
   if (option.simulator) return &option;
-  const auto setting = find_setting(pair, channels);
+  const auto setting = find_setting(pair, channels, started);
   if (!setting) return tl::unexpected(setting.error());
   const Schedule& schedule = pair.candidate->schedule;
   auto simulator = sim::Simulator::make(schedule, (*setting)->topology, (*setting)->endpoints.engines());

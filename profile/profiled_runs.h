@@ -89,7 +89,7 @@ class ProfiledRuns {
   [[nodiscard]] std::vector<Pair> pairs_of(const planners::Candidate& candidate) const;
   Result<Option*> make_ready(const Pair& pair, Bytes size);
   Result<std::vector<Option*>> make_all_ready(const std::vector<Pair>& pairs, Bytes size);
-  Result<const Setting*> find_setting(const Pair& pair, std::uint32_t channels);
+  Result<const Setting*> find_setting(const Pair& pair, std::uint32_t channels, std::uint32_t started);
   Result<Option*> suited_option(const planners::Candidate& candidate, Bytes size);
   [[nodiscard]] planners::RunCosts costs_of(const Option& option, Bytes size) const;
   Result<const sim::Report*> simulate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline = no_deadline);
@@ -107,8 +107,8 @@ class ProfiledRuns {
   std::uint32_t channels_ = 1;  ///< That the software opens here.
   sim::KnownRuns runs_;
   std::mutex mutex_;  ///< Of all below; what they hold is not changed once it is made.
-  std::map<std::tuple<Shape, sim::Protocol, std::uint32_t>, std::unique_ptr<Setting>> settings_;
-  std::map<std::tuple<const planners::Candidate*, sim::Protocol, std::uint32_t>, Option> made_;
+  std::map<std::tuple<Shape, sim::Protocol, std::uint32_t, std::uint32_t>, std::unique_ptr<Setting>> settings_;
+  std::map<std::tuple<const planners::Candidate*, sim::Protocol, std::uint32_t, std::uint32_t>, Option> made_;
   std::optional<Topology> counted_;  ///< As NCCL's tuner counts its links.
   TunerView view_;                   ///< But for the collective; where `counted_` is.
   std::map<const planners::Candidate*, double> loads_;

@@ -68,10 +68,10 @@ class Reader {
     if (value.is_map()) {
       const Fields fields(value, "a launch", profile_keys::launch, none_, findings_);
       const auto time = [&](std::string_view key) { return fields.latency(key).value_or(Picoseconds{}); };
-      return {time("call"), time("per_rank"), time("per_send")};
+      return {time("call"), time("per_rank"), time("per_send"), time("per_channel")};
     }
     const auto time = parse_latency(value.text());
-    if (time) return {*time, {}, {}};
+    if (time) return {*time, {}, {}, {}};
     error(value.mark(), read_codes::bad_time, time.error().message, time.error().help);
     return {};
   }

@@ -15,6 +15,13 @@ std::int64_t part_of(std::int64_t whole, std::int64_t ppm) {
 bool is_switch(const Node& node) { return node.kind == NodeKind::switch_node; }
 bool is_nic(const Node& node) { return node.kind == NodeKind::nic; }
 
+bool has_fabric(const Topology& topology) {
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    if (kind_of(topology, LinkId(i)) == LinkKind::fabric) return true;
+  }
+  return false;
+}
+
 /// How much of a way's hop lies on this cable, in halves.
 std::int64_t halves_of_hop(const Node& tail, const Node& head, LinkKind kind) {
   if (kind == LinkKind::pcie && (is_nic(tail) || is_nic(head))) return 0;
@@ -24,13 +31,27 @@ std::int64_t halves_of_hop(const Node& tail, const Node& head, LinkKind kind) {
 
 }  // namespace
 
-Picoseconds launch_of(const Launch& launch, Shape shape, std::size_t ranks, std::size_t machines) {
+std::uint32_t channels_started(Shape shape, sim::Protocol protocol, std::uint32_t channels, Bytes size,
+                               std::size_t ranks) {
+  constexpr std::uint64_t of_ll = 512 * 8, of_ll128 = 640 * 8, of_simple = 512 * 64;  // Threads times bytes.
+  const bool is_ll = protocol == sim::Protocol::ll;
+  const std::uint64_t least = is_ll ? of_ll : protocol == sim::Protocol::ll128 ? of_ll128 : of_simple;
+  const std::uint64_t parts = is_ll && shape == Shape::ring ? std::max<std::size_t>(ranks, 1) : 1;
+  const std::uint64_t busy = static_cast<std::uint64_t>(size.count) / (least * parts);
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(busy, 1, std::max<std::uint32_t>(channels, 1)));
+}
+
+Picoseconds launch_of(const Launch& launch, Shape shape, std::size_t ranks, std::size_t machines,
+                      std::uint32_t started) {
   const bool sends = shape == Shape::p2p || shape == Shape::pxn;
-  return launch.time(std::max<std::size_t>(1, ranks / machines), sends ? ranks : 0);
+  return launch.time(std::max<std::size_t>(1, ranks / machines), sends ? ranks : 0, sends ? 0 : started);
 }
 
 std::uint32_t channels_of(const Profile& profile, const Topology& topology, std::size_t machines) {
-  if (machines < 2) return profile.channels;
+  if (machines < 2) {
+    constexpr std::uint32_t of_pcie = 2;
+    return has_fabric(topology) ? profile.channels : std::min(profile.channels, of_pcie);
+  }
   const std::string& host = topology.node(topology.node_of(Rank(0))).host;
   constexpr std::int64_t most_of_channel = 45'000'000'000;
   std::uint32_t nics = 0;

@@ -22,13 +22,20 @@ inline Picoseconds ranks_time(const Way& way, std::size_t ranks) {
   return {way.per_rank.count * static_cast<std::int64_t>(ranks)};
 }
 
-/// What starting a call takes on machines of so many ranks together: what ranks send straight to each other is a send
-/// for each of them, its own block included.
-Picoseconds launch_of(const Launch& launch, Shape shape, std::size_t ranks, std::size_t machines);
+/// How many channels of a rank a call of this size starts: as many as give each thread of theirs something to do.
+/// Source: github.com/NVIDIA/nccl (June 2026), src/enqueue.cc, src/graph/tuning.cc (threads, bytes for each of them).
+std::uint32_t channels_started(Shape shape, sim::Protocol protocol, std::uint32_t channels, Bytes size,
+                               std::size_t ranks);
 
-/// How many channels software opens: the profile's on one machine. Between machines channels go by NICs: two for each
-/// that a rank of a machine has to itself or shares, four where one carries more than a channel; no more than the
-/// profile's. Source: github.com/NVIDIA/nccl (June 2026), src/graph/connect.cc, search.cc.
+/// What starting a call takes on machines of so many ranks together, each with so many channels: what ranks send
+/// straight to each other is a send for each of them, its own block included, and no channels.
+Picoseconds launch_of(const Launch& launch, Shape shape, std::size_t ranks, std::size_t machines,
+                      std::uint32_t started);
+
+/// How many channels software opens: the profile's on one machine, two where all is PCIe: one ring, twice. Between
+/// machines channels go by NICs: two for each that a rank of a machine has to itself or shares, four where one carries
+/// more than a channel; no more than the profile's. Source: github.com/NVIDIA/nccl (June 2026), src/graph/connect.cc,
+/// search.cc.
 std::uint32_t channels_of(const Profile& profile, const Topology& topology, std::size_t machines);
 
 /// Links get the part of their nominal rate that the profile says, or their own efficiency where that is less; a rank's

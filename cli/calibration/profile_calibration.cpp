@@ -247,7 +247,10 @@ Result<std::vector<double>> ProfileCalibration::predict(const profile::Profile& 
     if (!launch) return tl::unexpected(launch.error());
     const auto& [key, way] = entry_of(profile, row);
     const Planned& planned = tables[row.table]->planned.at(row.collective);
-    const Picoseconds start = profile::launch_of(*launch, key.first, planned.topology.rank_count(), planned.machines);
+    const std::size_t ranks = planned.topology.rank_count();
+    const std::uint32_t channels = profile::channels_of(profile, planned.topology, planned.machines);
+    const std::uint32_t started = profile::channels_started(key.first, key.second, channels, row.near, ranks);
+    const Picoseconds start = profile::launch_of(*launch, key.first, ranks, planned.machines, started);
     times.push_back(known_[index].at(costs_of(profile, way)) + (added_of(index) + start).seconds());
   }
   return times;

@@ -53,8 +53,9 @@ OrStop<void> lay_profile(scenario::Scenario& scenario, const ProfileFlags& flags
                   "scenarios have the costs of those"});
   }
   const std::size_t machines = planners::group_ranks(scenario.topology).groups.size();
+  const std::uint32_t channels = profile::channels_of(costs, scenario.topology, machines);  // Large calls start all.
   const Picoseconds launch =
-      profile::launch_of((*chosen)->launch, profile::Shape::ring, scenario.topology.rank_count(), machines);
+      profile::launch_of((*chosen)->launch, profile::Shape::ring, scenario.topology.rank_count(), machines, channels);
   auto setting = profile::make_setting(costs, way->second, sim::Protocol::simple, launch, scenario.topology, machines,
                                        costs.channels);
   if (!setting) return stop(setting.error());

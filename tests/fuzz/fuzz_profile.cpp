@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Topology star = make_star();
   for (const auto& [key, way] : reading.profile->ways) {
     const auto setting =
-        profile::make_setting(*reading.profile, way, key.second, reading.profile->launches.front().second.time(4, 4),
+        profile::make_setting(*reading.profile, way, key.second, reading.profile->launches.front().second.time(4, 4, 4),
                               star, 3, reading.profile->channels);
     ESPALIER_CHECK(setting.has_value(), "what a profile may say can be laid on a network");
     const Bytes chunk = profile::chunk_of(way, reading.profile->channels, {std::int64_t{1} << 30}, 4, 0.25);

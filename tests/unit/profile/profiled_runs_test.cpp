@@ -35,7 +35,7 @@ Collective on(const Topology& topology, CollectiveKind kind) {
 Profile plain_profile() {
   Profile profile;
   profile.name = "plain";
-  profile.launches = {{"usual", Launch{{1'000'000}, {}, {}}}};
+  profile.launches = {{"usual", Launch{{1'000'000}, {}, {}, {}}}};
   profile.reached_ppm = {500'000, 500'000, 500'000};
   Way way;
   way.base = {10'000'000};

@@ -26,7 +26,7 @@ name: mine
 about: a test
 channels: 12
 processors: 2
-launch: {usual: 1 us, graph: 0 us, one-process: {call: 4 us, per_rank: 2 us, per_send: 500 ns}}
+launch: {usual: 1 us, graph: 0 us, one-process: {call: 4 us, per_rank: 2 us, per_send: 500 ns, per_channel: 100 ns}}
 links: {fabric: 0.8, network: 0.9, switched: 0.7}
 paths: any
 tuner: {generation: hopper, fabric: 0.824, network: 0.9}
@@ -43,9 +43,9 @@ algorithms:
   EXPECT_EQ(profile.name, "mine");
   EXPECT_EQ(profile.channels, 12U);
   EXPECT_EQ(profile.processors, 2U);
-  EXPECT_EQ(*profile.launch(""), (Launch{{1'000'000}, {}, {}}));
+  EXPECT_EQ(*profile.launch(""), (Launch{{1'000'000}, {}, {}, {}}));
   EXPECT_EQ(*profile.launch("graph"), Launch{});
-  EXPECT_EQ(*profile.launch("one-process"), (Launch{{4'000'000}, {2'000'000}, {500'000}}));
+  EXPECT_EQ(*profile.launch("one-process"), (Launch{{4'000'000}, {2'000'000}, {500'000}, {100'000}}));
   EXPECT_FALSE(profile.launch("grap"));
   EXPECT_EQ(profile.switched_ppm, 700'000);
   EXPECT_EQ(profile.reached_ppm, (std::array<std::int32_t, 3>{800'000, 1'000'000, 900'000}));

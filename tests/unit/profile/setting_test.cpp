@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/parse_units.h"
 #include "tests/support/read_good.h"
 
 namespace espalier::profile {
@@ -105,12 +106,30 @@ TEST(Setting, TakesTheSmallerOfTwoPartsOfARate) {
   EXPECT_EQ(rate_with("0.98"), 24'250'000'000);
 }
 
-TEST(Launch, CountsRanksAndSends) {
-  const Launch launch{{4'000'000}, {2'000'000}, {500'000}};
-  EXPECT_EQ(launch_of(launch, Shape::ring, 8, 1).count, 4'000'000 + 8 * 2'000'000);
+TEST(Launch, CountsRanksAndSendsOrChannels) {
+  const Launch launch{{4'000'000}, {2'000'000}, {500'000}, {100'000}};
+  EXPECT_EQ(launch_of(launch, Shape::ring, 8, 1, 24).count, 4'000'000 + 8 * (2'000'000 + 24 * 100'000));
   // Two machines of eight: each rank sends 16 times.
-  EXPECT_EQ(launch_of(launch, Shape::p2p, 16, 2).count, 4'000'000 + 8 * (2'000'000 + 16 * 500'000));
-  EXPECT_EQ(launch_of({}, Shape::p2p, 16, 2).count, 0);
+  EXPECT_EQ(launch_of(launch, Shape::p2p, 16, 2, 24).count, 4'000'000 + 8 * (2'000'000 + 16 * 500'000));
+  EXPECT_EQ(launch_of({}, Shape::p2p, 16, 2, 24).count, 0);
+}
+
+TEST(Launch, TakesNoMoreThanASimulationMay) {
+  const Launch hours{max_latency, max_latency, max_latency, max_latency};
+  EXPECT_EQ(hours.time(1 << 20, 1 << 20, 1024).count, std::int64_t{1} << 61);
+}
+
+TEST(Launch, StartsAsManyChannelsAsHaveSomethingToDo) {
+  const auto started = [](Shape shape, sim::Protocol protocol, std::int64_t kib) {
+    return channels_started(shape, protocol, 24, {kib << 10}, 8);
+  };
+  // LL: 4 KiB for each of eight parts of a ring.
+  EXPECT_EQ(started(Shape::ring, sim::Protocol::ll, 1), 1U);
+  EXPECT_EQ(started(Shape::ring, sim::Protocol::ll, 512), 16U);
+  EXPECT_EQ(started(Shape::ring, sim::Protocol::ll, 1024), 24U);
+  EXPECT_EQ(started(Shape::tree, sim::Protocol::ll, 64), 16U);
+  EXPECT_EQ(started(Shape::ring, sim::Protocol::ll128, 64), 12U);    // 5 KiB each
+  EXPECT_EQ(started(Shape::ring, sim::Protocol::simple, 512), 16U);  // 32 KiB each
 }
 
 TEST(Setting, LimitsWhatARankMoves) {
