@@ -278,7 +278,7 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
     why += fmt::format(" and {:.1f} us for {}", next.seconds * micro,
                        name_of(next.pair.candidate->planner, next.pair.protocol));
   }
-  return ProfiledRun{pair.candidate, pair.protocol, best.setting, **report, std::move(why)};
+  return ProfiledRun{pair.candidate, pair.shape, pair.protocol, best.setting, **report, std::move(why)};
 }
 
 Result<ProfiledRun> ProfiledRuns::run_fastest(const std::vector<Pair>& pairs, Bytes size) {
@@ -307,7 +307,7 @@ Result<ProfiledRun> ProfiledRuns::run_fastest(const std::vector<Pair>& pairs, By
   }
   const auto report = simulate(*best, size, {run->chunk, run->ahead});
   if (!report) return tl::unexpected(report.error());
-  return ProfiledRun{best->pair.candidate, best->pair.protocol, best->setting, **report, {}};
+  return ProfiledRun{best->pair.candidate, best->pair.shape, best->pair.protocol, best->setting, **report, {}};
 }
 
 Result<ProfiledRuns::Option*> ProfiledRuns::suited_option(const planners::Candidate& candidate, Bytes size) {

@@ -21,6 +21,7 @@ namespace espalier::profile {
 /// One run under a profile.
 struct ProfiledRun {
   const planners::Candidate* candidate = nullptr;
+  Shape shape = Shape::ring;  ///< Whose costs it has.
   sim::Protocol protocol = sim::Protocol::simple;
   const Setting* setting = nullptr;  ///< What it ran in; lives as long as the ProfiledRuns.
   sim::Report report;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <set>
 #include <tuple>
 
 #include "base/parallel.h"
@@ -31,11 +32,7 @@ std::string costs_of(const profile::Profile& profile, const profile::Way& way) {
 
 /// The algorithm and protocol that a row ran, with their costs.
 const auto& entry_of(const profile::Profile& profile, const ProfileRow& row) {
-  const auto ran = [&](const auto& entry) {
-    const auto& [shape, protocol] = entry.first;
-    return protocol == row.protocol && row.planner == fmt::format("nccl/{}", profile::to_string(shape));
-  };
-  const auto found = std::ranges::find_if(profile.ways, ran);
+  const auto found = profile.ways.find({row.shape, row.protocol});
   return found == profile.ways.end() ? *profile.ways.begin() : *found;
 }
 
@@ -43,8 +40,10 @@ const profile::Way& way_of(const profile::Profile& profile, const ProfileRow& ro
   return entry_of(profile, row).second;
 }
 
-profile::ProfiledRuns::Options options_with(const profile::Profile& profile, std::optional<sim::Protocol> protocol) {
+profile::ProfiledRuns::Options options_with(const profile::Profile& profile, std::optional<sim::Protocol> protocol,
+                                            Bytes chunk) {
   profile::ProfiledRuns::Options options;
+  if (chunk.count > 0) options.cut.chunk = chunk;
   options.profile = profile;
   options.protocol = protocol;
   return options;
@@ -56,6 +55,34 @@ Result<profile::Profile> restricted(const profile::Profile& profile, std::uint32
   if (version == 0) return left;
   if (auto done = left.restrict_to(version); !done) return tl::unexpected(done.error());
   return left;
+}
+
+/// What a row of a table ran: what it names itself, of what "auto" took, or else what was forced or NCCL picks.
+const std::string& algorithm_of(const compare::Measurement& row, const TableSource& source) {
+  const bool is_auto = row.algorithm == "auto" && !row.planner.empty();
+  return row.algorithm.empty() ? source.algorithm : is_auto ? row.planner : row.algorithm;
+}
+
+bool can_tell(const compare::Measurement& row, const std::string& collective) {
+  return row.collective == collective && row.size.count > 0 && row.seconds > 0 && row.wrong.value_or(0) == 0;
+}
+
+/// What the rows of a collective ran, each once, by commas.
+std::string algorithms_of(const compare::Measurements& measured, const TableSource& source,
+                          const std::string& collective) {
+  std::set<std::string> names;
+  for (const compare::Measurement& row : measured.rows) {
+    if (can_tell(row, collective)) names.insert(algorithm_of(row, source));
+  }
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+/// Why a row's algorithm does not run on the table's machine: what its planner said, or else `why`.
+Error not_run(const std::string& file, const compare::Measurement& row, const std::string& algorithm,
+              const planners::Candidates& candidates, const Error& why) {
+  const auto refused = std::ranges::find(candidates.refused, algorithm, &planners::Refusal::planner);
+  const Error& reason = refused == candidates.refused.end() ? why : refused->error;
+  return {reason.code, fmt::format("{}:{}: {}", file, row.line, reason.message), reason.help};
 }
 
 }  // namespace
@@ -126,11 +153,18 @@ OrStop<void> ProfileCalibration::add(const Console& console, const TableSource& 
   }
   const auto& measured = std::get<compare::Measurements>(run);
   for (const compare::Measurement& row : measured.rows) {
-    if (row.algorithm.empty()) continue;
+    if (row.plan.empty()) continue;
     return stop({ErrorCode::invalid_input,
-                 fmt::format("{}:{}: by {}, and a profile is calibrated from what NCCL picked", source.file, row.line,
-                             row.algorithm),
-                 "give what nccl-tests wrote"});
+                 fmt::format("{}:{}: ran the plan {}, and a profile is calibrated from what is planned anew",
+                             source.file, row.line, row.plan),
+                 "give rows of run -a NAME, or what nccl-tests wrote"});
+  }
+  const auto names_none = [](const compare::Measurement& row) { return row.algorithm.empty(); };
+  if (source.algorithm != "nccl" && std::ranges::none_of(measured.rows, names_none)) {
+    return usage({ErrorCode::invalid_input,
+                  fmt::format("--from: algorithm={} does not apply: {} says itself which algorithm ran",
+                              source.algorithm, source.file),
+                  "leave it out"});
   }
   const auto sizes = sizes_by_collective(measured, loaded->topology);
   if (!sizes) return tl::unexpected(sizes.error());
@@ -139,29 +173,50 @@ OrStop<void> ProfileCalibration::add(const Console& console, const TableSource& 
   const std::size_t first = rows_.size();
   std::vector<double> predicted;
   for (const auto& [name, of_collective] : *sizes) {
-    const auto of = default_collective(name, loaded->topology);
-    if (!of) return stop(of.error());
     const std::size_t machines = planners::group_ranks(loaded->topology).groups.size();
     Planned& planned = table.planned.emplace(name, Planned{loaded->topology, {}, machines}).first->second;
-    const auto algorithms = parse_algorithms(source.algorithm, true);
-    if (!algorithms) return usage(algorithms.error());
-    auto candidates = plan_candidates(console, planned.topology, *of, *algorithms, Bytes{}, {.paths = given.paths});
-    if (!candidates) return stop(candidates.error());
-    planned.candidates = *std::move(candidates);
-    profile::ProfiledRuns picks(planned.topology, planned.candidates, options_with(*as_of, source.protocol));
-    for (const compare::Measurement& row : measured.rows) {
-      if (row.collective != name || row.size.count == 0 || row.seconds <= 0 || row.wrong.value_or(0) != 0) continue;
-      const Bytes near = predictable_size(row.size, *of);
-      const auto picked = picks.run(source.algorithm, near);
-      if (!picked) return stop(picked.error());
-      rows_.push_back(
-          {tables_.size() - 1, name, row.size, near, picked->candidate->planner, picked->protocol, row.seconds, false});
-      predicted.push_back(picked->report.elapsed.seconds());
-      known_.emplace_back();
-    }
+    const auto times = add_rows(console, planned, source, measured, name, given, *as_of);
+    if (!times) return tl::unexpected(times.error());
+    predicted.insert(predicted.end(), times->begin(), times->end());
   }
   mark_launch_bound(first, predicted);
   return {};
+}
+
+OrStop<std::vector<double>> ProfileCalibration::add_rows(const Console& console, Planned& planned,
+                                                         const TableSource& source,
+                                                         const compare::Measurements& measured,
+                                                         const std::string& collective, const profile::Profile& given,
+                                                         const profile::Profile& as_of) {
+  std::vector<double> predicted;
+  const std::string names = algorithms_of(measured, source, collective);
+  if (names.empty()) return predicted;
+  const auto of = default_collective(collective, planned.topology);
+  if (!of) return stop(of.error());
+  const auto algorithms = parse_algorithms(names, true);
+  if (!algorithms)
+    return stop({ErrorCode::invalid_input, source.file + ": " + algorithms.error().message, algorithms.error().help});
+  auto candidates = plan_candidates(console, planned.topology, *of, *algorithms, Bytes{}, {.paths = given.paths});
+  if (!candidates) return stop(candidates.error());
+  planned.candidates = *std::move(candidates);
+  std::map<std::int64_t, profile::ProfiledRuns> by_chunk;
+  for (const compare::Measurement& row : measured.rows) {
+    if (!can_tell(row, collective)) continue;
+    const Bytes near = predictable_size(row.size, *of);
+    const Bytes chunk = row.algorithm.empty() ? Bytes{} : row.chunk;
+    const auto [runs, is_new] = by_chunk.try_emplace(chunk.count, planned.topology, planned.candidates,
+                                                     options_with(as_of, source.protocol, chunk));
+    const std::string& algorithm = algorithm_of(row, source);
+    const auto picked = runs->second.run(algorithm, near);
+    if (!picked)
+      return stop(row.algorithm.empty() ? picked.error()
+                                        : not_run(source.file, row, algorithm, planned.candidates, picked.error()));
+    rows_.push_back({tables_.size() - 1, collective, row.size, near, picked->candidate->planner, picked->shape,
+                     picked->protocol, chunk, row.seconds, false});
+    predicted.push_back(picked->report.elapsed.seconds());
+    known_.emplace_back();
+  }
+  return predicted;
 }
 
 void ProfileCalibration::mark_launch_bound(std::size_t first, const std::vector<double>& predicted) {
@@ -218,21 +273,21 @@ Result<std::vector<double>> ProfileCalibration::predict(const profile::Profile& 
     const profile::Way& way = way_of(profile, row);
     return way.base + profile::ranks_time(way, tables[row.table]->planned.at(row.collective).topology.rank_count());
   };
-  std::map<std::tuple<std::size_t, std::string, sim::Protocol>, profile::ProfiledRuns> runners;
+  std::map<std::tuple<std::size_t, std::string, sim::Protocol, std::int64_t>, profile::ProfiledRuns> runners;
   std::vector<std::size_t> fresh;
   for (const std::size_t index : which) {
     const ProfileRow& row = rows_[index];
     if (known_[index].contains(costs_of(profile, way_of(profile, row)))) continue;
     const Planned& planned = tables[row.table]->planned.at(row.collective);
-    runners.try_emplace({row.table, row.collective, row.protocol}, planned.topology, planned.candidates,
-                        options_with(profile, row.protocol));
+    runners.try_emplace({row.table, row.collective, row.protocol, row.chunk.count}, planned.topology,
+                        planned.candidates, options_with(profile, row.protocol, row.chunk));
     fresh.push_back(index);
   }
   std::vector<Result<double>> seconds(fresh.size(), 0.0);
   run_parallel(fresh.size(), usable_threads(), [&](std::size_t i) {
     const std::size_t at = fresh.size() - 1 - i;  // Large messages come last, and take longest.
     const ProfileRow& row = rows_[fresh[at]];
-    const auto run = runners.at({row.table, row.collective, row.protocol}).run(row.planner, row.near);
+    const auto run = runners.at({row.table, row.collective, row.protocol, row.chunk.count}).run(row.planner, row.near);
     seconds[at] =
         run ? Result<double>((run->report.elapsed - added_of(fresh[at])).seconds()) : tl::unexpected(run.error());
   });

@@ -39,16 +39,20 @@ struct ProfileRow {
   Bytes size;  ///< As measured.
   Bytes near;  ///< As predicted: whole elements for every rank.
   std::string planner;
+  profile::Shape shape = profile::Shape::ring;  ///< Whose costs it has.
   sim::Protocol protocol = sim::Protocol::simple;
+  Bytes chunk;  ///< As the row says; zero: as the software picks.
   double seconds = 0;
   bool is_launch_bound = false;  ///< Takes as long as the smallest message: tells of launch, base and hops alone.
 };
 
-/// Tables on their machines, planned once, and predicted under changing values of one profile. What NCCL picks at each
-/// size is found with the given profile and held: its tuner does not know the values that are fitted.
+/// Tables on their machines, planned once, and predicted under changing values of one profile. What runs at each size
+/// is the algorithm that the row names, with its chunk; where it names none, what NCCL picks. The protocol, and NCCL's
+/// pick, are found with the given profile and held: its tuner does not know the values that are fitted.
 class ProfileCalibration {
  public:
-  /// Adds a table with its rows. Errors: those of reading, planning and predicting it; rows of another number of ranks.
+  /// Adds a table with its rows. Errors: those of reading, planning and predicting it; rows of another number of ranks;
+  /// an algorithm of a row that is not planned there.
   OrStop<void> add(const Console& console, const TableSource& source, const TopologyFlags& machine,
                    const std::string& collective, const profile::Profile& given);
 
@@ -77,6 +81,10 @@ class ProfileCalibration {
     std::map<std::string, Planned> planned;  ///< By collective.
   };
 
+  /// The rows of one collective, with what they take under the given profile.
+  OrStop<std::vector<double>> add_rows(const Console& console, Planned& planned, const TableSource& source,
+                                       const compare::Measurements& measured, const std::string& collective,
+                                       const profile::Profile& given, const profile::Profile& as_of);
   void mark_launch_bound(std::size_t first, const std::vector<double>& predicted);
 
   std::list<Table> tables_;

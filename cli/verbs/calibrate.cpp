@@ -254,7 +254,7 @@ void add_calibrate_command(CLI::App& app, Session& session) {
   flags->topology.add_damage_to(*command);
   command
       ->add_option("--profile", flags->profile,
-                   "Fit the values of this profile instead, to tables of nccl-tests: TABLE or "
+                   "Fit the values of this profile instead, to tables of nccl-tests or results of run --json: TABLE or "
                    "TABLE@MACHINE,launch=NAME,algorithm=nccl/ring,protocol=ll,ranks=NAMES")
       ->option_text("NAME|FILE");
   command->add_option("--from", flags->from, "Measured runs: results (run --json), nccl-tests output, timelines")
