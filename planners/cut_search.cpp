@@ -21,7 +21,7 @@ constexpr double most_hops = 16'000'000;
 constexpr double most_wholes = 8;
 constexpr double most_wholes_far_off = 16;
 
-/// What is only likely to be asked for next is run beside what is, where it is no more than this.
+/// What is only likely to be asked for next, or to gain, is run where it is no more than this.
 constexpr double guessed_hops = 2'000'000;
 
 /// Parts of the least time: nothing better is looked for, and nothing that costs much.
@@ -54,7 +54,9 @@ class Search {
     if (!is_explained()) try_in_step();
     if (fixed_.chunk) return std::move(best_);
     const bool is_coarse = chunks_.smallest_within(size_, first_hops) > chunks_.choose(size_);
+    const bool was_in_step = has_tried_steps_;
     if (is_fine || is_coarse || !climb(2)) refine(!is_fine);
+    if (!was_in_step) try_finer_in_step();
     return std::move(best_);
   }
 
@@ -136,6 +138,18 @@ class Search {
       has_tried_steps_ = true;
       if (factor < 4) guess({chunk, ahead}, {chunk, 4 * ahead});
       if (try_cut({chunk, ahead})) ahead_factor_ = factor;
+    }
+  }
+
+  /// Where the first chunk has too few rounds to be in step, smaller ones were tried in short windows only. As long as
+  /// that is quick.
+  void try_finer_in_step() {
+    const Bytes chunk = scaled(best_.chunk, -1);
+    if (chunks_.chunk_hops(size_, chunk) > guessed_hops) return;
+    for (const std::uint32_t factor : {4U, 8U}) {
+      const std::uint32_t ahead = factor * chunks_.rounds_ahead(size_, chunk);
+      if (fixed_.ahead || ahead == 0 || chunk < ChunkModel::smallest_chunk || is_within(far)) return;
+      try_cut({chunk, ahead});
     }
   }
 

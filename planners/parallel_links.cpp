@@ -28,7 +28,8 @@ ParallelLinks::ParallelLinks(const Topology& topology, Paths paths)
 
 Schedule ParallelLinks::lift(Schedule planned) const {
   if (bundled_) planned = deal_strands(planned, planned_on_, bundles_);
-  return paths_ ? paths_->restore(planned) : planned;
+  if (paths_) return paths_->restore(planned);
+  return planned;
 }
 
 std::vector<BoundPrice> ParallelLinks::lift(std::vector<BoundPrice> prices) const {

@@ -6,6 +6,19 @@
 #include "sim/contention_free/walk_ring.h"
 
 namespace espalier::cli {
+namespace {
+
+/// With fewer transfers a run takes less than to find out whether it repeats.
+constexpr std::size_t many_transfers = 500'000;
+
+/// Whether a part of a schedule that repeats stands for all of it.
+bool can_repeat(const sim::Options& options, const Schedule& schedule) {
+  return options.model == sim::ModelKind::link && options.ahead == 0 && !is_disturbed(options.conditions) &&
+         !options.record_timeline && !options.record_critical_path &&
+         sim::are_slices_alike(schedule, options.size, options.element_size);
+}
+
+}  // namespace
 
 Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& candidate, const Topology& topology,
                                                     const sim::CopyEngines& engines) {
@@ -16,12 +29,25 @@ Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& c
       return fail(ErrorCode::unsupported, "one rank's part stands for all, and not all ranks have the same links", "");
     }
     made.folded_ = std::make_unique<const planners::FoldedNetwork>(fold(*candidate.symmetric, topology));
+    auto simulator = sim::Simulator::make(candidate.schedule, made.folded_->topology, engines, made.folded_->places);
+    if (!simulator) return tl::unexpected(simulator.error());
+    made.simulator_ = std::move(*simulator);
+    return made;
   }
-  auto simulator = made.folded_
-                       ? sim::Simulator::make(candidate.schedule, made.folded_->topology, engines, made.folded_->places)
-                       : sim::Simulator::make(candidate.schedule, topology, engines);
+  made.stored_ = std::make_unique<Stored>();
+  const bool costs_nothing = engines.per_rank == 0 && engines.message.count == 0;
+  if (candidate.planner == "ring" && candidate.schedule.transfers.size() >= many_transfers && costs_nothing) {
+    if (auto repeats = sim::find_repeats(candidate.schedule, topology)) {
+      made.repeats_ = std::make_unique<const sim::Repeats>(*std::move(repeats));
+      auto simulator = sim::Simulator::make(made.repeats_->part, topology, engines, made.repeats_->places);
+      if (!simulator) return tl::unexpected(simulator.error());
+      made.simulator_ = std::move(*simulator);
+      return made;
+    }
+  }
+  auto simulator = sim::Simulator::make(candidate.schedule, topology, engines);
   if (!simulator) return tl::unexpected(simulator.error());
-  made.simulator_ = std::move(*simulator);
+  std::call_once(made.stored_->once, [&] { made.stored_->made = std::move(simulator); });
   return made;
 }
 
@@ -32,7 +58,25 @@ Result<sim::Report> CandidateSimulator::run(const sim::Options& options) const {
     });
   }
   if (candidate_->repaired != nullptr) return add_up(options);
-  return folded_ ? run_part(options) : simulator_->run(options);
+  if (folded_) return run_part(options);
+  return repeats_ && can_repeat(options, candidate_->schedule) ? run_repeats(options) : run_stored(options);
+}
+
+Result<sim::Report> CandidateSimulator::run_stored(const sim::Options& options) const {
+  std::call_once(stored_->once,
+                 [&] { stored_->made = sim::Simulator::make(candidate_->schedule, *topology_, engines_); });
+  if (!*stored_->made) return tl::unexpected((*stored_->made).error());
+  return (*stored_->made)->run(options);
+}
+
+Result<sim::Report> CandidateSimulator::run_repeats(const sim::Options& options) const {
+  auto report = simulator_->run(options);
+  if (!report || !report->is_whole) return report;
+  report->events *= repeats_->times;
+  std::vector<sim::LinkUse> links(topology_->link_count());
+  for (std::size_t i = 0; i < links.size(); ++i) links[i] = report->links[repeats_->places.links[i].index()];
+  report->links = std::move(links);
+  return report;
 }
 
 Result<sim::Report> CandidateSimulator::add_up(const sim::Options& options) const {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "planners/chooser.h"
 #include "planners/symmetric/symmetric_plan.h"
+#include "sim/compiled/repeats.h"
 #include "sim/simulate.h"
 
 namespace espalier::cli {
@@ -25,13 +27,22 @@ class CandidateSimulator {
   CandidateSimulator(const planners::Candidate& candidate, const Topology& topology, const sim::CopyEngines& engines)
       : candidate_(&candidate), topology_(&topology), engines_(engines) {}
   [[nodiscard]] Result<sim::Report> run_part(const sim::Options& options) const;
+  [[nodiscard]] Result<sim::Report> run_stored(const sim::Options& options) const;
+  [[nodiscard]] Result<sim::Report> run_repeats(const sim::Options& options) const;
   [[nodiscard]] Result<sim::Report> add_up(const sim::Options& options) const;
 
   const planners::Candidate* candidate_;
   const Topology* topology_;
   sim::CopyEngines engines_;
   std::unique_ptr<const planners::FoldedNetwork> folded_;  ///< Of a symmetric plan.
-  std::optional<sim::Simulator> simulator_;                ///< Unless rings are walked.
+  std::unique_ptr<const sim::Repeats> repeats_;            ///< Of a stored schedule of many transfers, if it repeats.
+  std::optional<sim::Simulator> simulator_;                ///< Of a part that stands for all, if there is one.
+  /// Of the stored schedule, made by whoever needs it first.
+  struct Stored {
+    std::once_flag once;
+    std::optional<Result<sim::Simulator>> made;
+  };
+  std::unique_ptr<Stored> stored_;
 };
 
 }  // namespace espalier::cli

@@ -122,6 +122,7 @@ Result<planners::Candidates> plan_candidates(const Console& console, const Topol
       return planners::plan_pruned_packing(problem, asked, limits, told);
     };
   }
+  if (how.ring) std::erase_if(planners, [](const planners::Planner& planner) { return planner.name == "ring"; });
   const bool is_auto = std::ranges::find(algorithms, "auto") != algorithms.end();
   const bool names_variants = std::ranges::any_of(algorithms, is_packing_variant);
   planners::CandidateOptions options;
@@ -142,6 +143,10 @@ Result<planners::Candidates> plan_candidates(const Console& console, const Topol
     if (how.verbose) console.note(fmt::format("planner {}", name));
     progress.step(std::string(name));
   });
+  if (candidates && how.ring) {
+    candidates->made.insert(candidates->made.begin(), *how.ring);
+    candidates->made.front().schedule.bound = candidates->bound;
+  }
   if (candidates && !is_auto && options.for_choice) keep_named(*candidates, algorithms);
   if (!candidates || !limits.any() || candidates->find("packing") != nullptr) return candidates;
   const auto refusal = std::ranges::find(candidates->refused, "packing", &planners::Refusal::planner);

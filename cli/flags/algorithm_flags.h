@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct PlanningOptions {
   bool may_be_unstored = false;                 ///< As in CandidateOptions, as are those below.
   const planners::LostParts* lost = nullptr;
   planners::Paths paths = planners::Paths::any;
+  std::optional<planners::Candidate> ring = std::nullopt;  ///< In the place of what the planner ring makes.
 };
 
 /// Plans with a progress bar, for messages of `least_size` and more. With "auto" variants of the packing take part,

@@ -136,14 +136,45 @@ double expect_crossover(const planners::ChunkModel& from, const planners::ChunkM
 
 }  // namespace
 
+Result<CandidateRuns::Pair> CandidateRuns::run_both(const std::string& from, const std::string& to, Bytes size) {
+  std::array<std::optional<Result<CandidateRun>>, 2> runs;
+  run_parallel(2, usable_threads(), [&](std::size_t i) { runs[i] = run(i == 0 ? from : to, size); });
+  for (const auto& each : runs) {
+    if (!*each) return tl::unexpected(each->error());
+  }
+  return Pair{(*runs[0])->report.elapsed.seconds(), (*runs[1])->report.elapsed.seconds()};
+}
+
+/// Between the ends, which ran for the table, mostly; one look where times that grow evenly meet, and as if they grew
+/// evenly between it and the end on the other side.
+Result<Crossover> CandidateRuns::find_dear_crossover(const std::string& from, const std::string& to, Bytes below,
+                                                     Bytes above) {
+  const auto at_below = run_both(from, to, below);
+  const auto at_above = at_below ? run_both(from, to, above) : at_below;
+  if (!at_above) return tl::unexpected(at_above.error());
+  double loss = at_below->gap(), gain = -at_above->gap();
+  const auto meet = [&] {
+    const double part = loss + gain > 0 ? std::clamp(loss / (loss + gain), 0.0, 1.0) : 1;
+    const auto bytes = static_cast<std::int64_t>(part * static_cast<double>((above - below).count));
+    return Bytes{below.count + bytes / options_.element_size * options_.element_size};
+  };
+  const Bytes size = meet();
+  if (size <= below || size >= above) return Crossover{from, to, above};
+  const auto there = run_both(from, to, size);
+  if (!there) return tl::unexpected(there.error());
+  (there->gap() < 0 ? above : below) = size;
+  (there->gap() < 0 ? gain : loss) = std::abs(there->gap());
+  return Crossover{from, to, meet()};
+}
+
 Result<Crossover> CandidateRuns::find_crossover(const std::string& from, const std::string& to, Bytes below,
                                                 Bytes above) {
   const planners::ChunkModel& chunks_from = candidates_->find(from)->chunks;
   const planners::ChunkModel& chunks_to = candidates_->find(to)->chunks;
-  const bool are_dear = planners::is_dear(chunks_from, above) || planners::is_dear(chunks_to, above);
-  const double close_enough = are_dear ? 1.3 : 1.05;
-  const double beside = are_dear ? 1.12 : 1.02;
-  std::optional<double> loss_below, gain_above;  // of `to`, in seconds
+  if (planners::is_dear(chunks_from, above) || planners::is_dear(chunks_to, above)) {
+    return find_dear_crossover(from, to, below, above);
+  }
+  constexpr double close_enough = 1.05, beside = 1.02;
   double factor = 1;
   for (int look = 0; static_cast<double>(above.count) > close_enough * static_cast<double>(below.count); ++look) {
     const auto low = static_cast<double>(below.count), high = static_cast<double>(above.count);
@@ -154,20 +185,10 @@ Result<Crossover> CandidateRuns::find_crossover(const std::string& from, const s
     }
     const Bytes size{static_cast<std::int64_t>(next) / options_.element_size * options_.element_size};
     if (size <= below || size >= above) break;
-    std::array<std::optional<Result<CandidateRun>>, 2> runs;
-    run_parallel(2, usable_threads(), [&](std::size_t i) { runs[i] = run(i == 0 ? from : to, size); });
-    for (const auto& each : runs) {
-      if (!*each) return tl::unexpected(each->error());
-    }
-    const double first = (*runs[0])->report.elapsed.seconds(), second = (*runs[1])->report.elapsed.seconds();
-    factor = second / first * chunks_from.pipelined_time(size) / chunks_to.pipelined_time(size);
-    (second < first ? above : below) = size;
-    (second < first ? gain_above : loss_below) = std::abs(second - first);
-  }
-  if (are_dear && loss_below && gain_above && *loss_below + *gain_above > 0) {
-    const double part = *loss_below / (*loss_below + *gain_above);
-    const auto bytes = static_cast<std::int64_t>(part * static_cast<double>((above - below).count));
-    above.count = below.count + bytes / options_.element_size * options_.element_size;
+    const auto times = run_both(from, to, size);
+    if (!times) return tl::unexpected(times.error());
+    factor = times->to / times->from * chunks_from.pipelined_time(size) / chunks_to.pipelined_time(size);
+    (times->gap() < 0 ? above : below) = size;
   }
   return Crossover{from, to, above};
 }

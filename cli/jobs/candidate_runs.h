@@ -81,10 +81,19 @@ class CandidateRuns {
   Result<Cut> find_cut(const planners::Candidate& candidate, Bytes size);
 
   /// The size from which on `to` is faster than `from`, to about five per cent, between two sizes where that changes.
-  /// Where runs are dear (planners/cut_search.h), between two looks a third apart, as if times grew evenly there.
+  /// Where runs are dear (planners/cut_search.h), after one look, as if times grew evenly from there on.
   Result<Crossover> find_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
 
  private:
+  /// What two algorithms take at a size, in seconds.
+  struct Pair {
+    double from = 0;
+    double to = 0;
+
+    [[nodiscard]] double gap() const { return to - from; }
+  };
+  Result<Pair> run_both(const std::string& from, const std::string& to, Bytes size);
+  Result<Crossover> find_dear_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
   profile::ProfiledRuns& profiled();
   Result<CandidateRun> run_profiled(const std::string& algorithm, Bytes size);
   const Result<CandidateSimulator>& find_simulator(const Schedule& schedule);

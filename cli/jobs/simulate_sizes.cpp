@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "cli/flags/algorithm_flags.h"
+#include "cli/jobs/walked_ring.h"
 #include "cli/output/progress.h"
 #include "planners/bounds/bound.h"
 
@@ -27,7 +28,8 @@ OrStop<SimulationWork> work_of_plan(const PredictionFlags& flags, Input& input) 
 }
 
 OrStop<SimulationWork> work_of_topology(const Console& console, const PredictionFlags& flags, const Input& input,
-                                        Bytes least_size, const std::shared_ptr<const ChosenProfile>& profile) {
+                                        const Prediction& prediction, Wanted wanted) {
+  const auto& profile = prediction.options.profile;
   const bool has_profile = profile != nullptr;
   const Topology& topology = input.topology;
   const auto collective = flags.resolve_collective(topology);
@@ -37,12 +39,19 @@ OrStop<SimulationWork> work_of_topology(const Console& console, const Prediction
   const auto limits = flags.packing.resolve();
   if (!limits) return usage(limits.error());
   // Software adds to every hop, so with a profile low trees may win at any size.
-  const Bytes least = has_profile ? Bytes{} : least_size;
+  const Bytes least = has_profile ? Bytes{} : std::ranges::min(prediction.sizes);
+  std::optional<planners::Candidate> ring;
+  const auto planners = planners_for(*asked);
+  if (wanted == Wanted::times && flags.ecmp == 0 && !limits->any() &&
+      std::ranges::find(planners, "ring", &planners::Planner::name) != planners.end()) {
+    ring = find_walked_ring(topology, *collective, prediction.sizes, prediction.options);
+  }
   auto candidates = plan_candidates(console, topology, *collective, *asked, least,
                                     {.limits = *limits,
                                      .may_be_unstored = !has_profile && flags.ecmp == 0,
                                      .lost = input.lost.get(),
-                                     .paths = paths_of(profile)});
+                                     .paths = paths_of(profile),
+                                     .ring = std::move(ring)});
   if (!candidates) return stop(candidates.error());
   SimulationWork work{*collective, std::move(*candidates), {}};
   for (const std::string& name : *asked) {
@@ -138,9 +147,9 @@ Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& 
 }  // namespace
 
 OrStop<SimulationWork> find_work(const Console& console, const PredictionFlags& flags, Input& input,
-                                 const Prediction& prediction) {
+                                 const Prediction& prediction, Wanted wanted) {
   if (input.schedule) return work_of_plan(flags, input);
-  return work_of_topology(console, flags, input, std::ranges::min(prediction.sizes), prediction.options.profile);
+  return work_of_topology(console, flags, input, prediction, wanted);
 }
 
 OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags& flags, const Topology& topology,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,10 +21,14 @@ struct SimulationWork {
   std::vector<std::string> algorithms;
 };
 
-/// The plan that was given, or what the planners of -a make of the topology. Moves the plan out of the input.
+/// What is wanted of runs: only their times, or also when what moves.
+enum class Wanted : std::uint8_t { times, timelines };
+
+/// The plan that was given, or what the planners of -a make of the topology, rings to be walked among it where only
+/// times are `wanted` of a run (find_walked_ring). Moves the plan out of the input.
 /// Errors: those of the planners when none makes anything; wrong usage for flags that contradict the input.
 OrStop<SimulationWork> find_work(const Console& console, const PredictionFlags& flags, Input& input,
-                                 const Prediction& prediction);
+                                 const Prediction& prediction, Wanted wanted);
 
 /// Simulates all sizes with all algorithms, and finds the fastest and the crossovers. Its results point into `work` and
 /// `runs`, which must live as long.

@@ -211,6 +211,16 @@ ExitCode compare_and_explain(const Console& console, const Topology& topology, c
   return ExitCode::ok;
 }
 
+/// Whether simulate walks rings there that are stored in another form.
+bool is_walked_unlike(const PredictionFlags& flags, const Topology& topology) {
+  const std::size_t ranks = topology.rank_count();
+  if (ranks < planners::least_walked_ranks || ranks >= planners::least_symmetric_ranks) return false;
+  const auto collective = flags.resolve_collective(topology);
+  if (!collective) return false;
+  const auto rings = planners::plan_ring_walks(topology, *collective);
+  return rings && (rings->is_dealt || ranks >= planners::most_stored_ranks);
+}
+
 ExitCode run(const Console& console, const PredictionFlags& flags) {
   if (const auto conflict = flags.find_conflict()) return console.refuse_usage(*conflict);
   if (!flags.scenario.file.empty()) return explain_scenario(console, flags.input, flags.of_scenario());
@@ -220,9 +230,8 @@ ExitCode run(const Console& console, const PredictionFlags& flags) {
   const auto prediction = flags.resolve(input->profile);
   if (!prediction) return console.refuse_usage(prediction.error());
   const bool is_plan = input->schedule.has_value();
-  const std::size_t ranks = input->topology.rank_count();
-  if (!is_plan && flags.algorithms == "ring" && ranks >= planners::most_stored_ranks &&
-      ranks < planners::least_symmetric_ranks) {
+  if (!is_plan && flags.algorithms == "ring" && !prediction->options.profile &&
+      is_walked_unlike(flags, input->topology)) {
     console.warn("simulate walks rings of this many ranks; what is explained is the schedule that can be stored");
   }
   const auto candidates =

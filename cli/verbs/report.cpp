@@ -185,7 +185,7 @@ OrStop<void> report_on(const Console& console, const CLI::App& command, const Re
     }
     if (!are_sizes_given) prediction->sizes = measured_sizes(findings.measured, prediction->options.element_size);
   }
-  const auto work = find_work(console, flags, input, *prediction);
+  const auto work = find_work(console, flags, input, *prediction, Wanted::timelines);
   if (!work) return tl::unexpected(work.error());
   CandidateRuns runs(input.topology, work->candidates, prediction->options);
   auto simulation = simulate_sizes(console, flags, input.topology, *work, *prediction, runs);

@@ -8,16 +8,11 @@
 #include "cli/flags/prediction_flags.h"
 #include "cli/jobs/simulate_sizes.h"
 #include "cli/output/json_text.h"
-#include "cli/output/progress.h"
 #include "cli/output/trace_file.h"
 #include "cli/reports/simulation_output.h"
 #include "cli/scenarios/scenario_rows.h"
 #include "cli/scenarios/simulate_scenario.h"
 #include "cli/verbs/commands.h"
-#include "planners/bounds/bound.h"
-#include "planners/ring/ring_walks.h"
-#include "planners/symmetric/symmetric_plan.h"
-#include "sim/contention_free/walk_ring.h"
 
 namespace espalier::cli {
 namespace {
@@ -57,78 +52,12 @@ OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simu
   return {};
 }
 
-/// Whether a ring alone is asked for on a large machine, and nothing that only its stored schedule gives. Of larger
-/// ones no candidates need be stored anyway.
-bool walks_rings(const SimulateFlags& flags, const Input& input, const Prediction& prediction) {
-  const auto kind = parse_collective(flags.collective.name);
-  const auto limits = flags.packing.resolve();
-  const bool walks = kind && (*kind == CollectiveKind::all_reduce || *kind == CollectiveKind::reduce_scatter ||
-                              *kind == CollectiveKind::all_gather);
-  return walks && !input.schedule && flags.algorithms == "ring" &&
-         input.topology.rank_count() >= planners::least_walked_ranks &&
-         input.topology.rank_count() < planners::least_symmetric_ranks && flags.collective.shares.empty() &&
-         flags.trace.file.empty() && !flags.critical_path && prediction.draws.count == 0 &&
-         !prediction.options.profile && limits && !limits->any();
-}
-
-/// Rings over all sizes, walked; false where they cannot be, or where the stored schedule would give something else and
-/// can be had.
-OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, const Topology& topology,
-                            const Prediction& prediction) {
-  const CandidateRuns::Options& options = prediction.options;
-  const auto collective = flags.collective.resolve(topology);
-  if (!collective) return usage(collective.error());
-  auto bound = planners::compute_bound(topology, *collective);
-  if (!bound) return stop(bound.error());
-  const auto rings = planners::plan_ring_walks(topology, *collective);
-  if (!rings) return stop(rings.error());
-  const planners::Candidate candidate{"ring", Schedule(*collective, topology.name(), "ring"), rings->chunks,
-                                      rings->walks};
-  Simulation simulation;
-  simulation.topology = &topology;
-  simulation.collective = *collective;
-  simulation.bound = std::move(*bound);
-  simulation.circumstances = options.circumstances;
-  simulation.type = prediction.type;
-  simulation.element_size = options.element_size;
-  simulation.algorithms = {"ring"};
-  simulation.sizes = prediction.sizes;
-  Progress progress(console, "simulating", prediction.sizes.size());
-  for (const Bytes size : prediction.sizes) {
-    progress.step(fmt::format("ring {} B", size.count));
-    const auto walk = [&](const Cut& cut) {
-      return sim::simulate_rings(rings->walks, topology, options.at(size, cut),
-                                 options.circumstances.endpoints.engines());
-    };
-    const auto best = planners::find_best_cut(candidate.chunks, size, options.cut, [&](const Cut& cut, Picoseconds) {
-      return walk(cut).map([](const auto& walked) { return static_cast<RunReport>(walked.report); });
-    });
-    if (!best && best.error().code == ErrorCode::unsupported) return false;
-    if (!best) return stop(best.error());
-    auto walked = walk({best->chunk, best->ahead});
-    if (!walked) return stop(walked.error());
-    if (!walked->is_stored_form && topology.rank_count() < planners::most_stored_ranks) return false;
-    simulation.winners.push_back(simulation.results.size());
-    simulation.results.push_back({size, "ring", &candidate, std::move(walked->report), {}, nullptr, {}});
-  }
-  if (console.csv) {
-    console.print_bytes(simulation_table(simulation).csv());
-  } else {
-    console.print(console.json ? json_text(simulation_json(simulation)) : simulation_text(simulation));
-  }
-  return true;
-}
-
 OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input& input) {
   const auto prediction = flags.resolve(input.profile);
   if (!prediction) return usage(prediction.error());
   const CandidateRuns::Options& options = prediction->options;
-  if (options.model == sim::ModelKind::link && walks_rings(flags, input, *prediction)) {
-    const auto walked = simulate_walks(console, flags, input.topology, *prediction);
-    if (!walked) return tl::unexpected(walked.error());
-    if (*walked) return {};
-  }
-  const auto work = find_work(console, flags, input, *prediction);
+  const auto work = find_work(console, flags, input, *prediction,
+                              flags.trace.file.empty() && !flags.critical_path ? Wanted::times : Wanted::timelines);
   if (!work) return tl::unexpected(work.error());
   if ((!flags.trace.file.empty() || flags.critical_path) && prediction->sizes.size() * work->algorithms.size() != 1) {
     return usage({ErrorCode::invalid_input, "--trace and --critical-path are of one run",

@@ -42,6 +42,8 @@ class RingForest {
     deal_ = !has_root(collective.kind) && equal && n >= 8 * rings.size() && n * n * rings.size() > many_transfers;
   }
 
+  [[nodiscard]] bool deals() const { return deal_; }
+
   Forest make() {
     Forest forest;
     const CollectiveKind kind = collective_.kind;
@@ -73,6 +75,10 @@ class RingForest {
 
 Forest forest_of_rings(const RingSet& set, const Collective& collective) {
   return RingForest(set.rings, collective).make();
+}
+
+bool deals_shards(const RingSet& set, const Collective& collective) {
+  return RingForest(set.rings, collective).deals();
 }
 
 }  // namespace espalier::planners

@@ -9,4 +9,8 @@ namespace espalier::planners {
 /// for rooted ones those of the root; weights in proportion to the rings' rates.
 Forest forest_of_rings(const RingSet& set, const Collective& collective);
 
+/// Whether forest_of_rings deals whole shards to the rings, as storing a part of each for every ring would take too
+/// many transfers.
+bool deals_shards(const RingSet& set, const Collective& collective);
+
 }  // namespace espalier::planners

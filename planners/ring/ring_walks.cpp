@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "planners/ring/ring_forest.h"
 #include "schedule/trees/strands.h"
 #include "topology/bundles.h"
 
@@ -65,7 +66,7 @@ Result<WalkedRings> plan_ring_walks(const Topology& topology, const Collective& 
     if (auto checked = check_ring_walk(walk, topology); !checked) return tl::unexpected(checked.error());
   }
   ChunkModel chunks = ChunkModel::of_rings(walks, topology);
-  return WalkedRings{std::move(walks), chunks};
+  return WalkedRings{std::move(walks), chunks, deals_shards(set, collective)};
 }
 
 }  // namespace espalier::planners

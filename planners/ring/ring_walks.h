@@ -14,6 +14,8 @@ namespace espalier::planners {
 struct WalkedRings {
   std::vector<RingWalk> walks;
   ChunkModel chunks;
+  /// What is stored deals whole shards to the rings instead (deals_shards): slower, with fewer transfers.
+  bool is_dealt = false;
 };
 
 /// From this many ranks on walking a ring is worth asking for; with fewer its schedule is stored in no time.
@@ -23,7 +25,7 @@ inline constexpr std::size_t least_walked_ranks = 128;
 /// have over eight million transfers.
 inline constexpr std::size_t most_stored_ranks = 2048;
 
-/// The rings that `plan_ring` stores, to be walked instead.
+/// The rings that `plan_ring` stores, or deals shards to, to be walked instead.
 /// Errors: as plan_ring; unsupported for collectives other than all_reduce, reduce_scatter and all_gather with equal
 /// shards. Cost: find_rings.
 Result<WalkedRings> plan_ring_walks(const Topology& topology, const Collective& collective);

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "schedule/schedule.h"
+#include "sim/compiled/compiled_schedule.h"
+#include "topology/topology.h"
+
+namespace espalier::sim {
+
+/// A part of a schedule that stands for all of it: what happens to the first slices. All the rest is the same, so many
+/// ranks on, at the same times.
+struct Repeats {
+  std::uint32_t times = 1;  ///< How often the part happens.
+  Schedule part;            ///< The same slices and routes, and the transfers of the first slices.
+  Parts places;             ///< For every link the one that stands for all that it is alike with.
+};
+
+/// The smallest part that stands for all, in the model `link` without rounds ahead, copy engines and messages that cost
+/// time, and where all slices have equal bytes; nothing where there is none.
+///
+/// It is proven, not guessed. Call sigma what takes the i-th transfer of a slice to the i-th transfer of the slice one
+/// part on. Then (1) sigma moves both ends on by as many ranks and keeps the action; (2) it takes link to like link,
+/// one to one, and no link comes back to itself before all parts are through; (3) every slice has channels of its own,
+/// so lanes and dependencies are those of slices, and sigma takes these to each other; (4) the transfers that pass a
+/// link come in the order in which their images in the part come. So sigma takes the run to itself (docs/simulator.md
+/// knows nothing else of a transfer), and the part on the links that stand for all does what the whole does on these.
+///
+/// Requires: a schedule that passes `verify` on this topology. Cost: O(links on the transfers' routes) for each
+/// number of parts that divides the ranks, mostly less.
+std::optional<Repeats> find_repeats(const Schedule& schedule, const Topology& topology);
+
+/// Whether all slices have as many bytes at this size.
+[[nodiscard]] bool are_slices_alike(const Schedule& schedule, Bytes size, std::int64_t element_size);
+
+}  // namespace espalier::sim

@@ -1,0 +1,112 @@
+#include "sim/compiled/repeats.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/check.h"
+#include "planners/planner.h"
+#include "sim/simulate.h"
+#include "topology/yaml/read_topology.h"
+
+namespace espalier {
+namespace {
+
+Topology read(const std::string& text) {
+  TopologyReading reading = read_topology_text(text, "boxes.yaml");
+  ESPALIER_CHECK(reading.topology.has_value(), "the machine reads");
+  return *std::move(reading.topology);
+}
+
+/// Boxes of four GPUs behind a switch, and a switch for each rail; the ring passes every box, and its hops share the
+/// links to the box's switch. `slow`: the first link is not like the others.
+std::string boxes(int count, bool slow) {
+  std::string nodes, links;
+  for (int rail = 0; rail < 4; ++rail) nodes += "  - {id: rail" + std::to_string(rail) + ", kind: switch}\n";
+  for (int box = 0; box < count; ++box) {
+    const std::string name = "box" + std::to_string(box);
+    nodes += "  - {id: " + name + ".sw, kind: switch, host: " + name + "}\n";
+    for (int gpu = 0; gpu < 4; ++gpu) {
+      const std::string id = name + ".gpu" + std::to_string(gpu);
+      nodes += "  - {id: " + id + ", kind: gpu, host: " + name + "}\n";
+      const std::string latency = slow && box == 0 && gpu == 0 ? "2 us" : "1 us";
+      links += "  - {between: [" + id + ", " + name + ".sw], bandwidth: 400 GB/s, latency: " + latency + "}\n";
+      links += "  - {between: [" + id + ", rail" + std::to_string(gpu) + "], bandwidth: 50 GB/s, latency: 3 us}\n";
+    }
+  }
+  return "espalier: 1\nname: boxes\nnodes:\n" + nodes + "links:\n" + links;
+}
+
+Schedule plan_ring_of(const Topology& topology, CollectiveKind kind) {
+  const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
+  auto schedule = planners::plan_unbounded(topology, *collective, *planners::find_planner("ring"));
+  ESPALIER_CHECK(schedule.has_value(), "there is a ring");
+  return *std::move(schedule);
+}
+
+/// What the part gives, against the whole.
+void expect_same(const Schedule& schedule, const sim::Repeats& repeats, const Topology& topology, int& compared) {
+  EXPECT_EQ(repeats.part.transfers.size() * repeats.times, schedule.transfers.size());
+  const auto whole = sim::Simulator::make(schedule, topology);
+  const auto part = sim::Simulator::make(repeats.part, topology, {}, repeats.places);
+  ASSERT_TRUE(whole && part);
+  for (const std::int64_t size : {std::int64_t{1} << 16U, std::int64_t{1} << 22U, std::int64_t{1} << 28U}) {
+    if (!sim::are_slices_alike(schedule, {size}, 4)) continue;
+    for (const std::int64_t chunk : {std::int64_t{4096}, std::int64_t{1} << 18U, size}) {
+      sim::Options options;
+      options.size = {size};
+      options.chunk = {chunk};
+      const auto expected = whole->run(options);
+      const auto found = part->run(options);
+      ASSERT_TRUE(expected && found);
+      EXPECT_EQ(found->elapsed, expected->elapsed);
+      EXPECT_EQ(found->events * repeats.times, expected->events);
+      for (std::size_t i = 0; i < topology.link_count(); ++i) {
+        EXPECT_EQ(found->links[repeats.places.links[i].index()], expected->links[i]);
+      }
+      ++compared;
+    }
+  }
+}
+
+constexpr CollectiveKind kinds[] = {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                                    CollectiveKind::reduce_scatter};
+
+TEST(Repeats, StandForTheWhole) {
+  int compared = 0;
+  for (const int count : {2, 4, 6}) {
+    const Topology topology = read(boxes(count, false));
+    for (const CollectiveKind kind : kinds) {
+      const Schedule schedule = plan_ring_of(topology, kind);
+      if (const auto repeats = sim::find_repeats(schedule, topology)) {
+        expect_same(schedule, *repeats, topology, compared);
+      }
+    }
+  }
+  EXPECT_GT(compared, 20);
+}
+
+TEST(Repeats, AreNotFoundWhereALinkIsUnlike) {
+  const Topology topology = read(boxes(4, true));
+  for (const CollectiveKind kind : kinds) {
+    EXPECT_FALSE(sim::find_repeats(plan_ring_of(topology, kind), topology));
+  }
+}
+
+TEST(Repeats, AreFoundOnShippedMachines) {
+  int compared = 0;
+  for (const char* name : {"dgx-h100-x4", "dgx-a100-x2", "dgx2", "mi300x"}) {
+    TopologyReading reading =
+        read_topology_file(std::filesystem::path(ESPALIER_SOURCE_DIR "/configs") / (std::string(name) + ".yaml"));
+    ASSERT_TRUE(reading.topology);
+    SCOPED_TRACE(name);
+    const Schedule schedule = plan_ring_of(*reading.topology, CollectiveKind::all_reduce);
+    if (const auto repeats = sim::find_repeats(schedule, *reading.topology)) {
+      expect_same(schedule, *repeats, *reading.topology, compared);
+    }
+  }
+  EXPECT_GT(compared, 6);
+}
+
+}  // namespace
+}  // namespace espalier
