@@ -13,7 +13,8 @@ namespace {
 
 /// Chunks times links: of the first run, which take a tenth of a second or two to simulate; of all runs together where
 /// no more than half a percent is left of what loads and latencies explain; usually; and where there is more than a
-/// hundredth to gain, or so many times the run of whole transfers if that is more; so many where there is a lot to gain.
+/// hundredth to gain, or so many times the run of whole transfers if that is more; so many where there is a lot to
+/// gain.
 constexpr double first_hops = 500'000;
 constexpr double few_hops = 1'000'000;
 constexpr double usual_hops = 3'000'000;

@@ -6,8 +6,8 @@
 #include <iterator>
 
 #include "base/parallel.h"
+#include "cli/candidates/walked_ring.h"
 #include "cli/flags/algorithm_flags.h"
-#include "cli/jobs/walked_ring.h"
 #include "cli/output/progress.h"
 #include "planners/bounds/bound.h"
 

@@ -1,4 +1,4 @@
-#include "cli/jobs/walked_ring.h"
+#include "cli/candidates/walked_ring.h"
 
 #include <algorithm>
 #include <utility>
