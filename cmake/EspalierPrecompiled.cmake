@@ -11,6 +11,10 @@ set(espalier_sanitized_options $<$<AND:$<CXX_COMPILER_ID:Clang>,$<CONFIG:Debug>>
 # time. Strings of known lengths, as tests make them, bring out more of a bug of g++ 12 that it warns of.
 set(espalier_test_options ${espalier_sanitized_options} $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-Og>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>)
+# A test says itself where it fails, but for what sanitizers find.
+if(NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
+  list(APPEND espalier_test_options $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-g0>)
+endif()
 
 # What reads, writes and lays out (the command, formats, reports) waits for nothing of its own, and is two thirds of what
 # the command's build compiles: at -O1 a third faster than at -O3.
