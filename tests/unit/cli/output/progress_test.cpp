@@ -15,7 +15,8 @@ std::string shown(const Console& console, std::size_t total) {
   unsetenv("CI");
   testing::internal::CaptureStderr();
   {
-    Progress progress(console, "simulating", total, {.first_bar = 1ms, .next_bar = 1ms, .line = 1ms});
+    // The step has to have begun by the first time that something is shown.
+    Progress progress(console, "simulating", total, {.first_bar = 200ms, .next_bar = 1ms, .line = 200ms});
     progress.step("ring 4096 B");
     for (int i = 0; i < 20'000 && !progress.is_shown(); ++i) std::this_thread::sleep_for(1ms);
   }
