@@ -221,7 +221,7 @@ ExitCode run_rank(const Console& console, const RunFlags& flags, const engine::l
   }
   const Topology topology = input.topology;
   auto communicator = Communicator::join(
-      std::move(*options), source_for(flags, *task, launch.is_one_machine || launch.job.starts_with("local "), input));
+      std::move(*options), source_for(flags, *task, launch.is_one_machine || launch.is_local_job(), input));
   // All have it by now, or the job has failed.
   if (launch.rank == 0 && !secret->path.empty()) unlink(secret->path.c_str());
   if (!communicator) return console.refuse(communicator.error());

@@ -47,6 +47,8 @@ struct LaunchInfo {
   bool is_one_machine = false;     ///< The launcher says that all ranks sit on this machine.
   std::optional<int> listener_fd;  ///< Rank 0 of a LocalJob: the socket it inherited (adopt_listener).
 
+  /// Whether `espalier run` or `espalier.run` started all ranks on this machine, with rank 0's socket open before.
+  [[nodiscard]] bool is_local_job() const { return launcher == Launcher::espalier && job.starts_with("local "); }
   [[nodiscard]] bool is_launched() const { return launcher != Launcher::none; }
 };
 

@@ -12,7 +12,8 @@ Result<rendezvous::Options> join_options(const LaunchInfo& launch, std::string s
                               .world = launch.world,
                               .secret = std::move(secret),
                               .timeout = timeout,
-                              .job = launch.job};
+                              .job = launch.job,
+                              .was_listening = launch.is_local_job()};
   if (!launch.listener_fd) return options;
   auto listener = rendezvous::adopt_listener(*launch.listener_fd);
   if (!listener) return tl::unexpected(listener.error());

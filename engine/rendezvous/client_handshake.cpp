@@ -23,18 +23,22 @@ using Time = steady_clock::time_point;
 /// A refused rank is tried again for so long: the hub may not yet have seen that its former holder is gone.
 constexpr milliseconds patience_for_taken_ranks{500};
 
+/// Where somebody listened and nobody does, rank 0 has died, or joins its next job: that does not take it so long.
+constexpr milliseconds patience_for_gone_hubs{2000};
+
 /// Why an attempt did not succeed, and whether another one could.
 struct Setback {
   Error error;
   bool is_final = false;
   bool is_taken_rank = false;
+  bool is_nobody_there = false;
 };
 template <class T>
 using Attempt = tl::expected<T, Setback>;
 
 tl::unexpected<Setback> setback(std::string message, bool is_final = false, std::string help = {}) {
   const ErrorCode code = is_final ? ErrorCode::invalid_input : ErrorCode::unavailable;
-  return tl::unexpected(Setback{{code, std::move(message), std::move(help)}, is_final, false});
+  return tl::unexpected(Setback{{code, std::move(message), std::move(help)}, is_final});
 }
 
 /// Whether the socket is ready before the time comes.
@@ -76,14 +80,16 @@ bool is_connected_to_itself(int fd) {
 
 Attempt<FileDescriptor> connect_to_any(const std::string& host, std::uint16_t port, Time deadline) {
   const auto addresses = resolve(host, port);
-  if (!addresses) return tl::unexpected(Setback{addresses.error(), false, false});
+  if (!addresses) return tl::unexpected(Setback{addresses.error()});
   int error = 0;
   for (const addrinfo* address = addresses->get(); address != nullptr; address = address->ai_next) {
     auto fd = connect_to(*address, deadline);
     if (fd && !is_connected_to_itself(fd->get())) return std::move(*fd);
     error = fd ? ECONNREFUSED : fd.error();
   }
-  return setback(fmt::format("cannot connect to {}: {}", endpoint_text(host, port), errno_text(error)));
+  auto failed = setback(fmt::format("cannot connect to {}: {}", endpoint_text(host, port), errno_text(error)));
+  failed.value().is_nobody_there = error == ECONNREFUSED;
+  return failed;
 }
 
 Attempt<Frame> next_frame(FrameLink& link, const std::string& hub, Time deadline) {
@@ -103,7 +109,7 @@ Attempt<Frame> next_frame(FrameLink& link, const std::string& hub, Time deadline
 }
 
 Setback refused(const EntryRefusal& refusal, const std::string& hub) {
-  Setback setback{{ErrorCode::invalid_input, fmt::format("{} refuses: {}", hub, refusal.text), {}}, true, false};
+  Setback setback{{ErrorCode::invalid_input, fmt::format("{} refuses: {}", hub, refusal.text), {}}, true};
   switch (refusal.kind) {
     case RefusalKind::wrong_secret:
       setback.error.help = "give all ranks the same ESPALIER_SECRET or ESPALIER_SECRET_FILE";
@@ -132,7 +138,7 @@ Attempt<HubConnection> try_handshake(const Identity& identity, const std::string
   const auto hello = decode_hello(frame->payload);
   if (frame->type != FrameType::hello || !hello) return setback(hub + " is none: something else listens there", true);
   const auto nonce = random_digest();
-  if (!nonce) return tl::unexpected(Setback{nonce.error(), true, false});
+  if (!nonce) return tl::unexpected(Setback{nonce.error(), true});
 
   Claim claim{protocol_version, identity.rank, identity.world, identity.job, identity.name, *nonce, {}};
   claim.code = claim_code(identity.secret, hello->nonce, claim);
@@ -159,6 +165,7 @@ Result<HubConnection> connect_to_hub(const Identity& identity, const std::string
   constexpr milliseconds longest_pause{100};
   milliseconds pause{1};
   std::optional<Time> taken_since;
+  std::optional<Time> gone_since;
   while (true) {
     const Time begin = steady_clock::now();
     auto attempt = try_handshake(identity, host, port, std::min(deadline, begin + identity.greeting_time()));
@@ -168,6 +175,12 @@ Result<HubConnection> connect_to_hub(const Identity& identity, const std::string
     if (setback.is_taken_rank) {
       if (!taken_since) taken_since = now;
       setback.is_final = now - *taken_since >= patience_for_taken_ranks;
+    }
+    if (!setback.is_nobody_there) gone_since.reset();
+    if (setback.is_nobody_there && identity.was_listening) {
+      if (!gone_since) gone_since = now;
+      setback.is_final = now - *gone_since >= patience_for_gone_hubs;
+      if (setback.is_final) setback.error.help = "rank 0 was there and is gone: see what became of it";
     }
     if (!setback.is_final && now + pause < deadline) {
       std::this_thread::sleep_for(pause);

@@ -50,7 +50,8 @@ Result<void> check_options(const Options& options) {
 }
 
 Identity identity_of(const Options& options) {
-  return {options.rank, options.world, options.secret, options.job, process_name(), options.timeout};
+  return {options.rank,   options.world,   options.secret,       options.job,
+          process_name(), options.timeout, options.was_listening};
 }
 
 }  // namespace

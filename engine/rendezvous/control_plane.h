@@ -30,7 +30,9 @@ struct Options {
   std::string secret;  ///< Shared by the job's ranks (engine/rendezvous/secret.h); never sent.
   /// How long joining may take, and how long a member may be silent before it counts as lost.
   std::chrono::milliseconds timeout{30000};
-  std::string job = {};    ///< Tells jobs on one port apart; at most 128 bytes.
+  std::string job = {};  ///< Tells jobs on one port apart; at most 128 bytes.
+  /// Whether somebody listened there before any rank began: if nobody does any more, rank 0 is gone, not late.
+  bool was_listening = false;
   Listener listener = {};  ///< Rank 0 only: a socket that listens already; without it, host:port.
 };
 

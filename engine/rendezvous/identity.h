@@ -15,6 +15,7 @@ struct Identity {
   std::string job;
   std::string name;  ///< "host NAME, process PID".
   std::chrono::milliseconds timeout{30000};
+  bool was_listening = false;  ///< Somebody listened at the rendezvous before this rank began.
 
   /// Both sides send at least this often.
   [[nodiscard]] std::chrono::milliseconds heartbeat_interval() const {

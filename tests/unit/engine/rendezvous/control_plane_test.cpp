@@ -270,6 +270,19 @@ TEST(ControlPlane, WhoDoesNotJoinIsNamedOnAllOthers) {
       << planes[3].error().message;
 }
 
+TEST(ControlPlane, AHubThatIsGoneIsNotWaitedForAsALateOneIs) {
+  for (const bool was_listening : {false, true}) {
+    Options options = options_of(1, 2, 1);
+    options.timeout = milliseconds(6000);
+    options.was_listening = was_listening;
+    const auto begun = std::chrono::steady_clock::now();
+    const auto plane = ControlPlane::join(std::move(options));
+    ASSERT_FALSE(plane.has_value());
+    EXPECT_EQ(std::chrono::steady_clock::now() - begun < milliseconds(5000), was_listening) << plane.error().message;
+    EXPECT_EQ(plane.error().help.find("rank 0 was there and is gone") != std::string::npos, was_listening);
+  }
+}
+
 TEST(ControlPlane, OptionsOutOfRangeAreRefused) {
   const auto message_of = [](const std::function<void(Options&)>& change) {
     Options options = options_of(1, 2, 1);
