@@ -33,7 +33,7 @@ std::int64_t halves_of_hop(const Node& tail, const Node& head, LinkKind kind) {
 
 std::uint32_t channels_started(Shape shape, sim::Protocol protocol, std::uint32_t channels, Bytes size,
                                std::size_t ranks) {
-  constexpr std::uint64_t of_ll = 512 * 8, of_ll128 = 640 * 8, of_simple = 512 * 64;  // Threads times bytes.
+  constexpr std::uint64_t of_ll = 512UL * 8, of_ll128 = 640UL * 8, of_simple = 512UL * 64;  // Threads times bytes.
   const bool is_ll = protocol == sim::Protocol::ll;
   const std::uint64_t least = is_ll ? of_ll : protocol == sim::Protocol::ll128 ? of_ll128 : of_simple;
   const std::uint64_t parts = is_ll && shape == Shape::ring ? std::max<std::size_t>(ranks, 1) : 1;

@@ -68,7 +68,7 @@ OrStop<DesignFailures> fail_each(const Console& console, const Topology& topolog
   return failures;
 }
 
-OrStop<DesignScenario> run_on(const Console& console, const TopologyFlags& flags, ScenarioFlags scenario) {
+OrStop<DesignScenario> run_on(const Console& console, const TopologyFlags& flags, const ScenarioFlags& scenario) {
   DesignScenario result;
   const ExitCode code =
       with_scenario_run(console, flags, scenario,

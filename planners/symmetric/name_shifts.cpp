@@ -42,9 +42,9 @@ struct Move {
 class Names {
  public:
   explicit Names(const Topology& topology) : topology_(topology) {
-    std::map<std::string, std::size_t> form_of;
-    std::map<std::string, std::uint32_t> position_of;
-    for (std::size_t v = 0; v < topology.node_count(); ++v) read_name(NodeId(v), form_of, position_of);
+    std::map<std::string, std::size_t> form_by_name;
+    std::map<std::string, std::uint32_t> position_by_name;
+    for (std::size_t v = 0; v < topology.node_count(); ++v) read_name(NodeId(v), form_by_name, position_by_name);
     is_regular_ = std::ranges::all_of(forms, [&](Form& form) { return lay_out(form); });
   }
 
@@ -261,8 +261,9 @@ std::optional<AbelianGroup> find_name_shifts(const Topology& topology) {
   const auto add = [&](const std::vector<Move>& moves) {
     const Permutation generator = names.permutation(moves);
     auto larger = group.with(generator, topology.node_of(Rank(0)).value(), topology.rank_count());
-    if (larger) group = *std::move(larger);
-    return larger.has_value();
+    if (!larger) return false;
+    group = *std::move(larger);
+    return true;
   };
   for (const std::uint32_t position : names.forms[form].positions) {
     const std::uint32_t count = names.positions[position].count;

@@ -252,6 +252,9 @@ Result<double> measure_copy(CudaDevice& gpu, std::int64_t bytes) {
 Result<RecordedRun> record_on_gpus(const Gpus& gpus, const GpuCase& gpu_case, const MeasureOptions& options,
                                    std::string title, std::vector<std::string> rank_names) {
   RecordedRun run;
+  run.timeline.origin = "run";
+  run.timeline.title = std::move(title);
+  run.timeline.rank_names = std::move(rank_names);
   for (const bool records : {false, true}) {
     CaseOnGpus on_gpus(gpus, gpu_case);
     if (auto done = on_gpus.set_up(false, records); !done) return tl::unexpected(done.error());
@@ -263,9 +266,6 @@ Result<RecordedRun> record_on_gpus(const Gpus& gpus, const GpuCase& gpu_case, co
     const auto steps = on_gpus.ranks().step_times();
     if (!steps) return tl::unexpected(steps.error());
     run.clock_error = static_cast<double>(on_gpus.ranks().clock_error_ns()) * 1e-9;
-    run.timeline.origin = "run";
-    run.timeline.title = std::move(title);
-    run.timeline.rank_names = std::move(rank_names);
     run.timeline.spans = make_gpu_spans(on_gpus.program(), *steps);
   }
   return run;

@@ -89,6 +89,7 @@ Result<std::shared_ptr<const Driver>> Driver::load(const std::string& library) {
   return driver;
 }
 
+// NOLINTNEXTLINE(readability-function-size): a macro's rows
 Result<void> Driver::find_functions(void* library, const std::string& name) {
   const auto find = [&]<class Function>(Function& function, const char* symbol) -> Result<void> {
     function = reinterpret_cast<Function>(dlsym(library, symbol));

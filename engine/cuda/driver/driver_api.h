@@ -86,6 +86,7 @@ struct IpcHandle {
 
 /// The library's functions.
 struct DriverApi {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define ESPALIER_ROW(name, symbol, parameters) DriverStatus(*name) parameters = nullptr;
   ESPALIER_DRIVER_FUNCTIONS(ESPALIER_ROW)
 #undef ESPALIER_ROW

@@ -84,7 +84,7 @@ struct HostTeam {
 
 template <class Use>
 void with_element(ElementType type, const Use& use) {
-  switch (type) {
+  switch (type) {  // NOLINT(bugprone-branch-clone): each of another type
     case ElementType::int8: return use(std::int8_t());
     case ElementType::uint8: return use(std::uint8_t());
     case ElementType::int32: return use(std::int32_t());
