@@ -84,7 +84,8 @@ struct HostTeam {
 
 template <class Use>
 void with_element(ElementType type, const Use& use) {
-  switch (type) {  // NOLINT(bugprone-branch-clone): each of another type
+  // NOLINTBEGIN(bugprone-branch-clone): each of another type
+  switch (type) {
     case ElementType::int8: return use(std::int8_t());
     case ElementType::uint8: return use(std::uint8_t());
     case ElementType::int32: return use(std::int32_t());
@@ -96,6 +97,7 @@ void with_element(ElementType type, const Use& use) {
     case ElementType::float32: return use(float());
     case ElementType::float64: return use(double());
   }
+  // NOLINTEND(bugprone-branch-clone)
 }
 
 template <class Use>
