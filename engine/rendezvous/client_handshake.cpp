@@ -23,7 +23,7 @@ using Time = steady_clock::time_point;
 /// A refused rank is tried again for so long: the hub may not yet have seen that its former holder is gone.
 constexpr milliseconds patience_for_taken_ranks{500};
 
-/// Where somebody listened and nobody does, rank 0 has died, or joins its next job: that does not take it so long.
+/// Where somebody listened and nobody does, rank 0 has died. Its port may refuse for a moment when many connect.
 constexpr milliseconds patience_for_gone_hubs{2000};
 
 /// Why an attempt did not succeed, and whether another one could.
