@@ -16,7 +16,7 @@ struct Access {
 };
 
 /// Bytes between two neighbouring ends of accesses: who wrote them last, and who read them since.
-struct Bytes {
+struct AccessedBytes {
   std::optional<std::uint32_t> writer;
   std::vector<std::uint32_t> readers;
 };
@@ -39,7 +39,7 @@ class LocalOrder {
   }
 
   void find(std::vector<std::vector<std::uint32_t>>& before) {
-    std::array<std::vector<Bytes>, 3> bytes;
+    std::array<std::vector<AccessedBytes>, 3> bytes;
     for (std::size_t memory = 0; memory < cuts_.size(); ++memory) {
       std::ranges::sort(cuts_[memory]);
       const auto rest = std::ranges::unique(cuts_[memory]);
@@ -63,7 +63,7 @@ class LocalOrder {
     cuts_[memory].push_back(begin + length);
   }
 
-  static void take(const Access& access, Bytes& bytes, std::vector<std::uint32_t>& before) {
+  static void take(const Access& access, AccessedBytes& bytes, std::vector<std::uint32_t>& before) {
     const auto wait_for = [&](std::uint32_t move) {
       if (move != access.move && std::ranges::find(before, move) == before.end()) before.push_back(move);
     };
