@@ -58,6 +58,7 @@ void Execution::begin_streams() {
   owes_own_results_ = false;
   copies_own_results_ = false;
   in_flight_count_ = 0;
+  if (!serves_streams()) return;
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     End& end = ends_[i];
     if (!serves(end)) continue;
@@ -109,8 +110,6 @@ void Execution::record_whole() {
   }
 }
 
-bool Execution::serves(const End& end) const { return whole_ == nullptr || whole_->leaves_stream(stream_of(end)); }
-
 bool Execution::may_begin(const End& end, std::uint32_t index) const {
   if (whole_ != nullptr) return index < whole_->permitted(stream_of(end));
   const Op& op = end.call.op(index);
@@ -137,7 +136,7 @@ bool Execution::advance() {
   if (whole_moved || (whole_ != nullptr && !is_beside)) return whole_moved;
   if (program_.ahead > 0) move_window();
   const std::uint64_t passed = bytes_passed_;
-  bool moved = finish_device_work();
+  bool moved = in_flight_count_ > 0 && finish_device_work();
   for (std::uint32_t i = 0; i < sender_count_; ++i) moved |= advance_end(ends_[order_[i]]);
   const std::uint32_t receivers = static_cast<std::uint32_t>(order_.size()) - sender_count_;
   for (std::uint32_t i = 0; i < receivers; ++i) {
@@ -393,6 +392,7 @@ void Execution::check_device() {
 
 void Execution::close() {
   if (whole_ != nullptr) whole_->close();
+  if (!serves_streams()) return;
   for (End& end : ends_) {
     if (!serves(end)) continue;
     if (end.sender != nullptr) {

@@ -74,8 +74,9 @@ class Execution {
   [[nodiscard]] std::uint32_t stream_of(const End& end) const {
     return static_cast<std::uint32_t>(&end - ends_.data());
   }
+  [[nodiscard]] bool serves_streams() const { return whole_ == nullptr || whole_->leaves_streams(); }
   /// Whether the executor carries the end's stream out, and no whole call.
-  [[nodiscard]] bool serves(const End& end) const;
+  [[nodiscard]] bool serves(const End& end) const { return whole_ == nullptr || whole_->leaves_stream(stream_of(end)); }
   [[nodiscard]] bool may_begin(const End& end, std::uint32_t index) const;
   /// Finds the last level that streams which keep step may begin now (RankProgram::ahead).
   void move_window();

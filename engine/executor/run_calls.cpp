@@ -38,7 +38,7 @@ class CallRunner {
   Result<void> run() {
     context_.waiting->reset();
     while (true) {
-      if (const auto failed = find_failure()) return tl::unexpected(*failed);
+      if (has_failed()) return tl::unexpected(*find_failure());
       if (advance_all()) {
         context_.waiting->reset();
         if (is_done()) break;
@@ -46,10 +46,10 @@ class CallRunner {
         continue;
       }
       if (is_done()) break;
-      if (const auto failed = find_call_error()) return tl::unexpected(*failed);
+      if (has_call_error()) return tl::unexpected(*find_call_error());
       if (const auto failed = wait()) return tl::unexpected(*failed);
     }
-    if (const auto failed = find_call_error()) return tl::unexpected(*failed);
+    if (has_call_error()) return tl::unexpected(*find_call_error());
     flush();
     return {};
   }
@@ -147,9 +147,13 @@ class CallRunner {
                        context_.control->rank());
   }
 
+  [[nodiscard]] bool has_failed() const {
+    return context_.control->has_failed() || context_.is_aborted->load(std::memory_order_relaxed);
+  }
+
   std::optional<Error> find_failure() {
+    if (!has_failed()) return std::nullopt;
     if (!context_.control->has_failed()) {
-      if (!context_.is_aborted->load(std::memory_order_relaxed)) return std::nullopt;
       return Error{ErrorCode::unavailable, where(unfinished()) + ": aborted by this rank", "join a new job"};
     }
     Error error = context_.control->failure_error();

@@ -4,7 +4,7 @@
 
 namespace espalier::engine {
 
-bool ShmPeer::has_entered(const StreamCall& call) {
+bool ShmPeer::agrees(const StreamCall& call) {
   const std::uint64_t sequence = call.header->sequence;
   const SharedCall& theirs = this->call(sequence);
   if (theirs.sequence.load(std::memory_order_acquire) != sequence) {
@@ -21,15 +21,13 @@ bool ShmPeer::has_entered(const StreamCall& call) {
                      "call the same collectives with the same arguments in the same order on every rank"});
     return false;
   }
+  agreed_ = sequence;
   return true;
 }
 
-Result<Buffers> ShmPeer::map_memories(std::uint64_t sequence) {
+Result<MappedBuffers> ShmPeer::find_memories(std::uint64_t sequence) {
   const SharedCall& theirs = call(sequence);
   const std::uint64_t unmap_epoch = domain_->unmap_epoch();
-  if (mapped_at_ == unmap_epoch && mapped_places_ == theirs.memories && mapped_on_device_ == theirs.on_device) {
-    return mapped_;
-  }
   mapped_at_.reset();
   mapped_ = {};
   for (std::size_t i = 0; i < mapped_.base.size(); ++i) {

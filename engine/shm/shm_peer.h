@@ -32,11 +32,18 @@ class ShmPeer {
         own_(&own),
         theirs_(&theirs),
         marked_(&marked),
-        doorbell_(&domain.doorbell_of(peer.rank)) {}
+        doorbell_(&domain.doorbell_of(peer.rank)),
+        opens_theirs_(own.streams(peer.member).opens_memory != 0),
+        opens_ours_(theirs.streams(self.member).opens_memory != 0) {}
 
   /// Whether the peer has entered the call; from then on `call` is what it called. Sets error when the ranks
   /// disagree, or the peer has left.
-  bool has_entered(const StreamCall& call);
+  bool has_entered(const StreamCall& call) {
+    const std::uint64_t sequence = call.header->sequence;
+    if (agreed_ == sequence) return true;
+    if (this->call(sequence).sequence.load(std::memory_order_acquire) != sequence && !has_left()) return false;
+    return agrees(call);
+  }
   [[nodiscard]] bool has_left() const { return theirs_->has_left.load(std::memory_order_acquire) != 0; }
   [[nodiscard]] const SharedCall& call(std::uint64_t sequence) const {
     return theirs_->calls[sequence % SharedControl::call_window];
@@ -45,7 +52,17 @@ class ShmPeer {
     return own_->calls[sequence % SharedControl::call_window];
   }
   /// The peer's memories as far as they are shared, mapped here. Requires: has_entered.
-  Result<Buffers> map_memories(std::uint64_t sequence);
+  Result<MappedBuffers> map_memories(std::uint64_t sequence) {
+    if (const MappedBuffers* known = known_memories(sequence)) return *known;
+    return find_memories(sequence);
+  }
+  /// The same where an earlier call had them in the same places; null elsewhere.
+  [[nodiscard]] const MappedBuffers* known_memories(std::uint64_t sequence) const {
+    const SharedCall& theirs = call(sequence);
+    const bool is_known = mapped_at_ == domain_->unmap_epoch() && mapped_places_ == theirs.memories &&
+                          mapped_on_device_ == theirs.on_device;
+    return is_known ? &mapped_ : nullptr;
+  }
 
   /// Whether what the peer called with lies in memory that is mapped here. Requires: has_entered.
   [[nodiscard]] bool shares_buffers(std::uint64_t sequence) const {
@@ -71,8 +88,8 @@ class ShmPeer {
   [[nodiscard]] SharedStream& own_stream(std::uint32_t number) { return own_->stream(peer_.member, number); }
   [[nodiscard]] const SharedStream& their_stream(std::uint32_t number) { return theirs_->stream(self_.member, number); }
   /// Whether this rank's device opens memory of the peer's, and the peer's that of this rank's.
-  [[nodiscard]] bool opens_theirs() { return own_->streams(peer_.member).opens_memory != 0; }
-  [[nodiscard]] bool opens_ours() { return theirs_->streams(self_.member).opens_memory != 0; }
+  [[nodiscard]] bool opens_theirs() const { return opens_theirs_; }
+  [[nodiscard]] bool opens_ours() const { return opens_ours_; }
   [[nodiscard]] SharedDomain& domain() { return *domain_; }
   /// Streams between all members of this machine.
   [[nodiscard]] std::int64_t stream_count() const {
@@ -94,6 +111,9 @@ class ShmPeer {
   }
 
  private:
+  /// has_entered, where the peer has entered or has left.
+  bool agrees(const StreamCall& call);
+  Result<MappedBuffers> find_memories(std::uint64_t sequence);
   Result<std::byte*> keep_mapped(SharedBufferId id, std::shared_ptr<const SharedMemory>& kept);
 
   SharedDomain* domain_;
@@ -105,13 +125,16 @@ class ShmPeer {
   SharedControl* theirs_;
   std::vector<ShmPeer*>* marked_;  ///< Of the group, who rings them all.
   Doorbell* doorbell_;
+  bool opens_theirs_;
+  bool opens_ours_;
   bool is_marked_ = false;
+  std::uint64_t agreed_ = UINT64_MAX;  ///< The last call that the peer was seen to have entered like this rank.
 
-  // What map_memories found last; good while the places and the domain's mappings stay.
+  // What find_memories found last; good while the places and the domain's mappings stay.
   std::array<SharedPlace, 3> mapped_places_;
   std::uint32_t mapped_on_device_ = 0;
   std::optional<std::uint64_t> mapped_at_;  ///< The domain's unmap_epoch then.
-  Buffers mapped_;
+  MappedBuffers mapped_;
   std::shared_ptr<const SharedMemory> shown_inputs_;  ///< Once they are known.
   std::shared_ptr<const SharedMemory> shown_blocks_;
 };

@@ -73,7 +73,11 @@ class SeenCounter {
 };
 
 /// The peer's memories in this call; false, with the error set, when they cannot be had.
-bool map_memories(ShmPeer& peer, const StreamCall& call, Buffers& theirs) {
+bool map_memories(ShmPeer& peer, const StreamCall& call, MappedBuffers& theirs) {
+  if (const MappedBuffers* known = peer.known_memories(call.header->sequence)) {
+    theirs = *known;
+    return true;
+  }
   const auto mapped = peer.map_memories(call.header->sequence);
   if (mapped) theirs = *mapped;
   if (!mapped) call.error->set_broken(mapped.error());
@@ -94,21 +98,7 @@ class ShmSender final : public Sender {
     if (!staging_.id.is_none()) peer_.domain().free(staging_.id);
   }
 
-  bool open(const StreamCall& call) override {
-    if (!peer_.has_entered(call)) return false;
-    const std::uint64_t sequence = call.header->sequence;
-    const SharedCall& own = peer_.own_call(sequence);
-    mode_ = copy_mode_of(stream_number_, {own, peer_.opens_ours()}, {peer_.call(sequence), peer_.opens_theirs()});
-    const bool writes = mode_ == CopyMode::push || mode_ == CopyMode::halves;
-    if (writes && !map_memories(peer_, call, theirs_)) return false;
-    if (mode_ == CopyMode::staged && !make_staging(call)) return false;
-    call_ = &call;
-    queue_ = call.queue;
-    given_ = copied_ = 0;
-    is_uncached_ = mode_ == CopyMode::staged &&
-                   std::max(call.program->send_bytes, call.program->receive_bytes) >= uncached_message_bytes;
-    return true;
-  }
+  bool open(const StreamCall& call) override { return peer_.has_entered(call) && begin(call); }
 
   bool post(std::uint32_t index) override {
     if (index - copied_ >= most_copies) return false;
@@ -150,7 +140,7 @@ class ShmSender final : public Sender {
   }
 
   std::uint32_t departed() override {
-    publish_copied();
+    if (copied_ != given_) publish_copied();
     if (mode_ == CopyMode::push || mode_ == CopyMode::staged) return copied_;
     return count_since(received_.read(), base_, call_->stream->op_count);
   }
@@ -160,6 +150,22 @@ class ShmSender final : public Sender {
   [[nodiscard]] bool is_settled() override { return received_.reaches(base_) || peer_.has_left(); }
 
  private:
+  /// `open`, once the peer has entered.
+  bool begin(const StreamCall& call) {
+    const std::uint64_t sequence = call.header->sequence;
+    const SharedCall& own = peer_.own_call(sequence);
+    mode_ = copy_mode_of(stream_number_, {own, peer_.opens_ours()}, {peer_.call(sequence), peer_.opens_theirs()});
+    const bool writes = mode_ == CopyMode::push || mode_ == CopyMode::halves;
+    if (writes && !map_memories(peer_, call, theirs_)) return false;
+    if (mode_ == CopyMode::staged && !make_staging(call)) return false;
+    call_ = &call;
+    queue_ = call.queue;
+    given_ = copied_ = 0;
+    is_uncached_ = mode_ == CopyMode::staged &&
+                   std::max(call.program->send_bytes, call.program->receive_bytes) >= uncached_message_bytes;
+    return true;
+  }
+
   /// Gives the queue the copies of an op's first bytes.
   void copy_out(const Op& op, std::int64_t most_bytes) const {
     std::int64_t skipped = 0;
@@ -227,7 +233,7 @@ class ShmSender final : public Sender {
   const StreamCall* call_ = nullptr;
   CopyMode mode_ = CopyMode::staged;
   bool is_uncached_ = false;
-  Buffers theirs_;
+  MappedBuffers theirs_;
   std::uint64_t base_ = 0;  ///< Ops of earlier calls.
   DeviceQueue* queue_ = nullptr;
   std::uint32_t given_ = 0;                         ///< Ops whose copies the queue has been given.
@@ -244,18 +250,7 @@ class ShmReceiver final : public Receiver {
         their_stream_(peer.their_stream(number)),
         sent_(their_stream_.sent) {}
 
-  bool open(const StreamCall& call) override {
-    if (!peer_.has_entered(call)) return false;
-    const std::uint64_t sequence = call.header->sequence;
-    mode_ = copy_mode_of(stream_number_, {peer_.call(sequence), peer_.opens_theirs()},
-                         {peer_.own_call(sequence), peer_.opens_ours()});
-    const bool reads = mode_ == CopyMode::pull || mode_ == CopyMode::halves;
-    if (reads && !map_memories(peer_, call, theirs_)) return false;
-    call_ = &call;
-    slots_ = nullptr;
-    released_ = 0;
-    return true;
-  }
+  bool open(const StreamCall& call) override { return peer_.has_entered(call) && begin(call); }
 
   [[nodiscard]] bool places(std::uint32_t) const override { return mode_ == CopyMode::push; }
 
@@ -304,6 +299,19 @@ class ShmReceiver final : public Receiver {
   void close() override { base_ += call_->stream->op_count; }
 
  private:
+  /// `open`, once the peer has entered.
+  bool begin(const StreamCall& call) {
+    const std::uint64_t sequence = call.header->sequence;
+    mode_ = copy_mode_of(stream_number_, {peer_.call(sequence), peer_.opens_theirs()},
+                         {peer_.own_call(sequence), peer_.opens_ours()});
+    const bool reads = mode_ == CopyMode::pull || mode_ == CopyMode::halves;
+    if (reads && !map_memories(peer_, call, theirs_)) return false;
+    call_ = &call;
+    slots_ = nullptr;
+    released_ = 0;
+    return true;
+  }
+
   ShmPeer& peer_;
   std::uint32_t stream_number_;
   SharedStream& own_;
@@ -311,7 +319,7 @@ class ShmReceiver final : public Receiver {
   SeenCounter sent_;
   const StreamCall* call_ = nullptr;
   CopyMode mode_ = CopyMode::staged;
-  Buffers theirs_;
+  MappedBuffers theirs_;
   const std::byte* slots_ = nullptr;  ///< The peer's staging memory, once it is known.
   const std::byte* slot_ = nullptr;   ///< The slot of the op that is ready.
   std::uint64_t base_ = 0;
