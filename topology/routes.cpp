@@ -5,6 +5,7 @@
 #include <numeric>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 namespace espalier {
 
@@ -131,8 +132,8 @@ std::uint32_t fastest(const Search& search, NodeId node, Bytes size) {
 /// sources take turns.
 class Dealer {
  public:
-  Dealer(Rank src, std::uint32_t variant, std::vector<std::uint32_t>& destinations) : variant_(variant) {
-    std::ranges::sort(destinations);
+  /// Requires: destinations in ascending order.
+  Dealer(Rank src, std::uint32_t variant, const std::vector<std::uint32_t>& destinations) : variant_(variant) {
     if (destinations.size() == 1) {
       shift_ = src.value();
       return;
@@ -153,34 +154,73 @@ class Dealer {
   std::size_t shift_ = 0;
 };
 
+/// Reads routes to all ranks off a search, one variant after the other.
+class RouteReader {
+ public:
+  RouteReader(const Topology& topology, Rank src, Bytes size)
+      : src_(src), search_(topology, src), first_(search_.labels().size(), no_label), next_(topology.rank_count()) {
+    for (std::uint32_t i = 0; i < topology.rank_count(); ++i) {
+      found_.push_back(fastest(search_, topology.node_of(Rank(i)), size));
+    }
+  }
+
+  std::vector<std::optional<FoundRoute>> read(std::uint32_t variant) {
+    const std::vector<Label>& labels = search_.labels();
+    std::vector<std::optional<FoundRoute>> routes(found_.size());
+    for (std::uint32_t i = 0; i < routes.size(); ++i) {
+      if (found_[i] == no_label) continue;
+      const Cost& cost = labels[found_[i]].cost;
+      routes[i] = FoundRoute{{}, {cost.bottleneck}, {cost.latency}};
+      routes[i]->links.resize(static_cast<std::size_t>(cost.hops));
+      wait(i, found_[i]);
+    }
+    // A step leads to a label that was found earlier: from the last label to the first, every destination moves on.
+    for (std::size_t label = labels.size(); label-- > 0;) {
+      const Label& from = labels[label];
+      const std::uint32_t first = std::exchange(first_[label], no_label);
+      if (from.steps.empty() || first == no_label) continue;
+      const auto place = static_cast<std::size_t>(from.cost.hops) - 1;
+      const auto take = [&](std::uint32_t destination, const Step& step) {
+        routes[destination]->links[place] = step.link;
+        wait(destination, step.label);
+      };
+      if (from.steps.size() == 1) {
+        for (std::uint32_t at = first; at != no_label;) take(std::exchange(at, next_[at]), from.steps.front());
+        continue;
+      }
+      destinations_.clear();
+      for (std::uint32_t at = first; at != no_label; at = next_[at]) destinations_.push_back(at);
+      std::ranges::sort(destinations_);
+      const Dealer dealer(src_, variant, destinations_);
+      for (const std::uint32_t at : destinations_) take(at, from.steps[dealer.deal(at, from.steps.size())]);
+    }
+    return routes;
+  }
+
+ private:
+  void wait(std::uint32_t destination, std::uint32_t label) {
+    next_[destination] = std::exchange(first_[label], destination);
+  }
+
+  Rank src_;
+  Search search_;
+  std::vector<std::uint32_t> found_;         // by rank: the label that its route ends with
+  std::vector<std::uint32_t> first_;         // by label: a destination that waits there
+  std::vector<std::uint32_t> next_;          // by destination: another one that waits at the same label
+  std::vector<std::uint32_t> destinations_;  // of one label
+};
+
 }  // namespace
 
 std::vector<std::optional<FoundRoute>> routes_from(const Topology& topology, Rank src, const RouteOptions& options) {
-  const Search search(topology, src);
-  std::vector<std::optional<FoundRoute>> routes(topology.rank_count());
-  std::vector<std::vector<std::uint32_t>> waiting(search.labels().size());
-  for (std::uint32_t i = 0; i < routes.size(); ++i) {
-    const std::uint32_t found = fastest(search, topology.node_of(Rank(i)), options.size);
-    if (found == no_label) continue;
-    const Cost& cost = search.labels()[found].cost;
-    routes[i] = FoundRoute{{}, {cost.bottleneck}, {cost.latency}};
-    routes[i]->links.reserve(static_cast<std::size_t>(cost.hops));
-    waiting[found].push_back(i);
-  }
-  // A step leads to a label that was found earlier: from the last label to the first, every destination moves on.
-  for (std::size_t label = waiting.size(); label-- > 0;) {
-    const std::vector<Step>& steps = search.labels()[label].steps;
-    if (steps.empty() || waiting[label].empty()) continue;
-    const Dealer dealer(src, options.variant, waiting[label]);
-    for (const std::uint32_t destination : waiting[label]) {
-      const Step& step = steps[dealer.deal(destination, steps.size())];
-      routes[destination]->links.push_back(step.link);
-      waiting[step.label].push_back(destination);
-    }
-  }
-  for (auto& route : routes) {
-    if (route) std::ranges::reverse(route->links);
-  }
+  return RouteReader(topology, src, options.size).read(options.variant);
+}
+
+std::vector<std::vector<std::optional<FoundRoute>>> route_variants_from(const Topology& topology, Rank src, Bytes size,
+                                                                        std::uint32_t variants) {
+  RouteReader reader(topology, src, size);
+  std::vector<std::vector<std::optional<FoundRoute>>> routes;
+  for (std::uint32_t variant = 0; variant < variants; ++variant) routes.push_back(reader.read(variant));
   return routes;
 }
 

@@ -33,6 +33,10 @@ struct RouteOptions {
 std::vector<std::optional<FoundRoute>> routes_from(const Topology& topology, Rank src,
                                                    const RouteOptions& options = {});
 
+/// The same for the variants 0, 1, 2, ... up to `variants`, which take one search together.
+std::vector<std::vector<std::optional<FoundRoute>>> route_variants_from(const Topology& topology, Rank src, Bytes size,
+                                                                        std::uint32_t variants);
+
 /// The entry of `dst` in `routes_from(topology, src, options)`.
 std::optional<FoundRoute> find_route(const Topology& topology, Rank src, Rank dst, const RouteOptions& options = {});
 

@@ -40,19 +40,18 @@ LogicalGraph::LogicalGraph(const Topology& topology, Bytes size, std::uint32_t v
 
 void LogicalGraph::search(Rank from, RankHops& found) const {
   std::vector<Hop>& hops = found.hops;
-  for (std::uint32_t variant = 0; variant < variants_; ++variant) {
-    std::vector<std::optional<FoundRoute>> routes = routes_from(*topology_, from, {size_, variant});
-    for (std::size_t to = 0; to < routes.size(); ++to) {
-      if (routes[to]) hops.push_back({Rank(to), std::move(routes[to]->links), cost_of(*routes[to], size_)});
+  auto routes = route_variants_from(*topology_, from, size_, variants_);
+  for (std::size_t to = 0; to < rank_count(); ++to) {
+    const std::size_t first = hops.size();
+    for (auto& variant : routes) {
+      std::optional<FoundRoute>& route = variant[to];
+      const auto has_same_links = [&](const Hop& hop) { return hop.links == route->links; };
+      if (!route || std::any_of(hops.begin() + static_cast<std::ptrdiff_t>(first), hops.end(), has_same_links))
+        continue;
+      hops.push_back({Rank(to), std::move(route->links), cost_of(*route, size_)});
     }
+    std::ranges::sort(hops.begin() + static_cast<std::ptrdiff_t>(first), hops.end(), {}, &Hop::links);
   }
-  const auto by_destination = [](const Hop& a, const Hop& b) { return a.to != b.to ? a.to < b.to : a.links < b.links; };
-  std::sort(hops.begin(), hops.end(), by_destination);
-  const auto same = [](const Hop& a, const Hop& b) { return a.to == b.to && a.links == b.links; };
-  hops.erase(std::unique(hops.begin(), hops.end(), same), hops.end());
-  found.cheapest.resize(hops.size());
-  std::iota(found.cheapest.begin(), found.cheapest.end(), 0U);
-  std::ranges::stable_sort(found.cheapest, {}, [&](std::uint32_t hop) { return hops[hop].cost; });
 }
 
 const LogicalGraph::RankHops& LogicalGraph::hops_from(Rank from) const {
@@ -63,7 +62,16 @@ const LogicalGraph::RankHops& LogicalGraph::hops_from(Rank from) const {
 
 std::span<const Hop> LogicalGraph::hops(Rank from) const { return hops_from(from).hops; }
 
-std::span<const std::uint32_t> LogicalGraph::cheapest_hops(Rank from) const { return hops_from(from).cheapest; }
+std::span<const std::uint32_t> LogicalGraph::cheapest_hops(Rank from) const {
+  const std::vector<Hop>& hops = hops_from(from).hops;
+  RankHops& found = by_rank_[from.index()];
+  std::call_once(found.sort, [&] {
+    found.cheapest.resize(hops.size());
+    std::iota(found.cheapest.begin(), found.cheapest.end(), 0U);
+    std::ranges::stable_sort(found.cheapest, {}, [&](std::uint32_t hop) { return hops[hop].cost; });
+  });
+  return found.cheapest;
+}
 
 std::span<const Hop> LogicalGraph::hops(Rank from, Rank to) const {
   const std::span<const Hop> all = hops(from);

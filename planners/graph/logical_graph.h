@@ -29,7 +29,7 @@ class LogicalGraph {
 
   [[nodiscard]] const Topology& topology() const { return *topology_; }
   [[nodiscard]] std::size_t rank_count() const { return topology_->rank_count(); }
-  /// All hops from a rank, by destination. Cost: one route search per variant at the first call.
+  /// All hops from a rank, by destination. Cost: one route search at the first call, and reading it per variant.
   [[nodiscard]] std::span<const Hop> hops(Rank from) const;
   /// Where in `hops(from)` the cheapest hop is, the next one, and so on; of equal ones the earlier.
   [[nodiscard]] std::span<const std::uint32_t> cheapest_hops(Rank from) const;
@@ -46,6 +46,7 @@ class LogicalGraph {
   struct RankHops {
     std::once_flag search;
     std::vector<Hop> hops;
+    std::once_flag sort;
     std::vector<std::uint32_t> cheapest;
   };
   void search(Rank from, RankHops& found) const;

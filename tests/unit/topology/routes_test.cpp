@@ -91,6 +91,25 @@ TEST(Routes, VariantsTakeTheOtherWays) {
   EXPECT_EQ(first_links.size(), 4U);
 }
 
+TEST(Routes, VariantsOfOneSearchAreThoseOfMany) {
+  for (const Topology& topology : {planes(5, 3), planes(6, 6), planes(2, 4)}) {
+    for (std::size_t src = 0; src < topology.rank_count(); ++src) {
+      const auto together = route_variants_from(topology, Rank(src), {1 << 18}, 7);
+      ASSERT_EQ(together.size(), 7U);
+      for (std::uint32_t variant = 0; variant < 7; ++variant) {
+        const auto alone = routes_from(topology, Rank(src), {{1 << 18}, variant});
+        ASSERT_EQ(together[variant].size(), alone.size());
+        for (std::size_t dst = 0; dst < alone.size(); ++dst) {
+          ASSERT_EQ(together[variant][dst].has_value(), alone[dst].has_value());
+          if (alone[dst]) {
+            EXPECT_EQ(together[variant][dst]->links, alone[dst]->links);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Routes, SpreadOverSpines) {
   // Two leaves of 4 ranks, 4 spines: each rank's routes to the other leaf use each spine once, and so does a shift.
   std::vector<Node> nodes;
