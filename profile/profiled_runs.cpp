@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
+#include <queue>
 
 #include "base/check.h"
 #include "planners/graph/rank_groups.h"
@@ -145,18 +147,33 @@ Result<ProfiledRuns::Option*> ProfiledRuns::make_ready(const Pair& pair, Bytes s
                                     : 1;
   const std::scoped_lock lock(mutex_);
   Option& option = made_[{pair.candidate, pair.protocol, channels, started}];
-  if (option.simulator) return &option;
+  if (option.setting != nullptr) return &option;
   const auto setting = find_setting(pair, channels, started);
   if (!setting) return tl::unexpected(setting.error());
-  const Schedule& schedule = pair.candidate->schedule;
-  auto simulator = sim::Simulator::make(schedule, (*setting)->topology, (*setting)->endpoints.engines());
-  if (!simulator) return tl::unexpected(simulator.error());
   option.pair = pair;
   option.channels = channels;
   option.setting = *setting;
-  option.chunks.emplace(schedule, (*setting)->topology);
-  option.simulator.emplace(*std::move(simulator));
+  option.chunks.emplace(pair.candidate->schedule, (*setting)->topology);
   return &option;
+}
+
+const Result<sim::Simulator>& ProfiledRuns::find_simulator(Option& option) {
+  std::call_once(option.making, [&] {
+    Option* first = nullptr;
+    {
+      const std::scoped_lock lock(mutex_);
+      first = first_to_run_.try_emplace({option.pair.candidate, option.pair.protocol}, &option).first->second;
+    }
+    const Topology& topology = option.setting->topology;
+    const sim::CopyEngines engines = option.setting->endpoints.engines();
+    if (first != &option) {
+      const Result<sim::Simulator>& alike = find_simulator(*first);
+      option.simulator = alike ? alike->on(topology, engines) : tl::unexpected(alike.error());
+    } else {
+      option.simulator = sim::Simulator::make(option.pair.candidate->schedule, topology, engines);
+    }
+  });
+  return *option.simulator;
 }
 
 Result<std::vector<ProfiledRuns::Option*>> ProfiledRuns::make_all_ready(const std::vector<Pair>& pairs, Bytes size) {
@@ -178,7 +195,9 @@ planners::RunCosts ProfiledRuns::costs_of(const Option& option, Bytes size) cons
 }
 
 Result<const sim::Report*> ProfiledRuns::simulate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline) {
-  return runs_.run({&option, size.count, cut.chunk.count, cut.ahead}, deadline, [&] {
+  return runs_.run({&option, size.count, cut.chunk.count, cut.ahead}, deadline, [&]() -> Result<sim::Report> {
+    const Result<sim::Simulator>& simulator = find_simulator(option);
+    if (!simulator) return tl::unexpected(simulator.error());
     sim::Options how;
     how.size = size;
     how.set(cut);
@@ -188,7 +207,7 @@ Result<const sim::Report*> ProfiledRuns::simulate(Option& option, Bytes size, co
     how.payload_ppm = option.setting->endpoints.payload_ppm;
     how.conditions = options_.conditions;
     how.deadline = deadline;
-    return option.simulator->run(how);
+    return simulator->run(how);
   });
 }
 
@@ -281,33 +300,51 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
   return ProfiledRun{pair.candidate, pair.shape, pair.protocol, best.setting, **report, std::move(why)};
 }
 
+/// Costs of large schedules take long to work out. A network's links are no faster in a setting than they are, so
+/// loads on links alone are a floor, and what that floor rules out is never made ready.
 Result<ProfiledRun> ProfiledRuns::run_fastest(const std::vector<Pair>& pairs, Bytes size) {
-  auto made = make_all_ready(pairs, size);
-  if (!made) return tl::unexpected(made.error());
-  std::vector<Option*>& options = *made;
-  const auto expected = [&](const Option* option) { return costs_of(*option, size).pipelined_time(size); };
-  std::ranges::stable_sort(options, {}, expected);
+  std::priority_queue<Prospect, std::vector<Prospect>, std::greater<>> prospects;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const double payload = static_cast<double>(pairs[i].way->payload_ppm) / whole_ppm;
+    prospects.push({pairs[i].candidate->chunks.load_time(size) / payload, nullptr, i});
+  }
   Option* best = nullptr;
   std::optional<RunReport> run;
-  for (Option* option : options) {
-    const planners::RunCosts costs = costs_of(*option, size);
-    const double seconds = run ? run->elapsed.seconds() : 0;
-    if (run && planners::good_enough * costs.least_time(size) >= seconds) continue;
-    const auto evaluate_cut = [&](const Cut& cut, Picoseconds deadline) {
-      return evaluate(*option, size, cut, deadline);
-    };
-    const Picoseconds deadline =
-        run ? Picoseconds{static_cast<std::int64_t>(planners::hopeless * static_cast<double>(run->elapsed.count))}
-            : no_deadline;
-    auto found = planners::find_best_cut(*costs.chunks, size, costs.fixed, evaluate_cut, deadline);
+  const auto cannot_win = [&](double least) { return run && planners::good_enough * least >= run->elapsed.seconds(); };
+  while (!prospects.empty()) {
+    const Prospect next = prospects.top();
+    prospects.pop();
+    if (next.option == nullptr) {
+      if (cannot_win(next.seconds)) continue;
+      const auto ready = make_ready(pairs[next.place], size);
+      if (!ready) return tl::unexpected(ready.error());
+      prospects.push({costs_of(**ready, size).pipelined_time(size), *ready, next.place});
+      continue;
+    }
+    const planners::RunCosts costs = costs_of(*next.option, size);
+    if (cannot_win(costs.least_time(size))) continue;
+    auto found = run_against(*next.option, size, costs, run);
     if (!found) return tl::unexpected(found.error());
     if (!found->is_whole || (run && found->elapsed >= run->elapsed)) continue;
-    best = option;
+    best = next.option;
     run = std::move(*found);
   }
   const auto report = simulate(*best, size, {run->chunk, run->ahead});
   if (!report) return tl::unexpected(report.error());
   return ProfiledRun{best->pair.candidate, best->pair.shape, best->pair.protocol, best->setting, **report, {}};
+}
+
+Result<RunReport> ProfiledRuns::run_against(Option& option, Bytes size, const planners::RunCosts& costs,
+                                            const std::optional<RunReport>& best) {
+  const auto evaluate_cut = [&](const Cut& cut, Picoseconds deadline) { return evaluate(option, size, cut, deadline); };
+  if (!best) return planners::find_best_cut(*costs.chunks, size, costs.fixed, evaluate_cut);
+  // Hardly a cut makes up for loads and latencies that take longer than the best so far: where runs take seconds, no
+  // others are tried.
+  if (planners::is_dear(*costs.chunks, size) && costs.pipelined_time(size) >= best->elapsed.seconds()) {
+    return evaluate_cut(planners::first_cut(*costs.chunks, size, costs.fixed), best->elapsed);
+  }
+  const auto late = static_cast<std::int64_t>(planners::hopeless * static_cast<double>(best->elapsed.count));
+  return planners::find_best_cut(*costs.chunks, size, costs.fixed, evaluate_cut, Picoseconds{late});
 }
 
 Result<ProfiledRuns::Option*> ProfiledRuns::suited_option(const planners::Candidate& candidate, Bytes size) {

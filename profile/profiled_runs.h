@@ -79,7 +79,18 @@ class ProfiledRuns {
     std::uint32_t channels = 1;
     const Setting* setting = nullptr;
     std::optional<planners::ChunkModel> chunks;
-    std::optional<sim::Simulator> simulator;
+    std::once_flag making;
+    std::optional<Result<sim::Simulator>> simulator;  ///< Made by whoever runs it first.
+  };
+  /// One of those that are to be compared, in the order in which they are looked at.
+  struct Prospect {
+    double seconds = 0;        ///< Once it is ready what its best cut is expected to take; before, no more than that.
+    Option* option = nullptr;  ///< Null before it is ready.
+    std::size_t place = 0;     ///< Among the pairs.
+
+    friend bool operator>(const Prospect& a, const Prospect& b) {
+      return std::tuple(a.seconds, a.option != nullptr, a.place) > std::tuple(b.seconds, b.option != nullptr, b.place);
+    }
   };
   /// How long the software that picks says that a pair takes.
   struct Pick {
@@ -89,6 +100,7 @@ class ProfiledRuns {
 
   [[nodiscard]] std::vector<Pair> pairs_of(const planners::Candidate& candidate) const;
   Result<Option*> make_ready(const Pair& pair, Bytes size);
+  const Result<sim::Simulator>& find_simulator(Option& option);
   Result<std::vector<Option*>> make_all_ready(const std::vector<Pair>& pairs, Bytes size);
   Result<const Setting*> find_setting(const Pair& pair, std::uint32_t channels, std::uint32_t started);
   Result<Option*> suited_option(const planners::Candidate& candidate, Bytes size);
@@ -99,6 +111,8 @@ class ProfiledRuns {
   Result<double> load_of_trees();
   Result<std::vector<Pick>> picks_of(const std::vector<Pair>& pairs, Bytes size);
   Result<ProfiledRun> run_as_nccl(const std::vector<Pair>& pairs, Bytes size);
+  Result<RunReport> run_against(Option& option, Bytes size, const planners::RunCosts& costs,
+                                const std::optional<RunReport>& best);
   Result<ProfiledRun> run_fastest(const std::vector<Pair>& pairs, Bytes size);
 
   const Topology& topology_;
@@ -110,6 +124,8 @@ class ProfiledRuns {
   std::mutex mutex_;  ///< Of all below; what they hold is not changed once it is made.
   std::map<std::tuple<Shape, sim::Protocol, std::uint32_t, std::uint32_t>, std::unique_ptr<Setting>> settings_;
   std::map<std::tuple<const planners::Candidate*, sim::Protocol, std::uint32_t, std::uint32_t>, Option> made_;
+  /// Of the options that differ in channels alone the first that ran: the others share what it worked out.
+  std::map<std::pair<const planners::Candidate*, sim::Protocol>, Option*> first_to_run_;
   std::optional<Topology> counted_;  ///< As NCCL's tuner counts its links.
   TunerView view_;                   ///< But for the collective; where `counted_` is.
   std::map<const planners::Candidate*, double> loads_;
