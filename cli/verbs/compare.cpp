@@ -244,6 +244,11 @@ void add_compare_command(CLI::App& app, Session& session) {
   flags->profile.add_to(*command);
   command->add_option("--protocol", flags->conditions.protocol, "With a profile: simple, ll or ll128 alone")
       ->option_text("NAME");
+  command
+      ->add_option("-p,--parameter", flags->machine.parameters,
+                   "With a profile: set a parameter of A's compact file; may be repeated")
+      ->option_text("NAME=VALUE")
+      ->allow_extra_args(false);
   command->add_option("--ranks", flags->machine.ranks, "With a profile: nodes and ranges that are the only ranks of A")
       ->option_text("NAMES");
   add_csv_to(*command, session.console);
