@@ -92,7 +92,7 @@ void UnitRun::plan(std::size_t planner) {
   Planned& planned = planned_[planner];
   const Stopwatch watch;
   if (planned.planner.name == "ring") planned.rings = plan_walks();
-  if (planned.rings) {
+  if (planned.rings && !wants_auto_) {
     planned.seconds = watch.seconds();
     return;
   }
@@ -112,26 +112,37 @@ void UnitRun::plan(std::size_t planner) {
   }
 }
 
-/// The rings, where they give for every key just what their stored schedule would.
+/// The rings, where they give for every key just what their stored schedule would, or less time than what is stored of
+/// them where it has too many transfers.
 std::optional<planners::WalkedRings> UnitRun::plan_walks() const {
   const std::size_t ranks = topology_->rank_count();
-  if (wants_auto_ || has_profile() || ranks < planners::least_walked_ranks) return std::nullopt;
+  if (has_profile() || ranks < planners::least_walked_ranks) return std::nullopt;
   auto rings = planners::plan_ring_walks(*topology_, collective_);
   if (!rings) return std::nullopt;
   for (const Key& key : unit_.keys) {
-    if (key.algorithm != "ring") continue;
+    if (key.algorithm != "ring" && key.algorithm != "auto") continue;
     if (model_of(spec_, key) != sim::ModelKind::link) return std::nullopt;
     const auto walked = walk(*rings, key);
-    if (!walked || (!walked->is_stored_form && ranks < planners::most_stored_ranks)) return std::nullopt;
+    const bool is_better = rings->is_dealt && circumstances_of(key, true).are_plain();
+    const bool may_walk = walked && (walked->is_stored_form || is_better || ranks >= planners::most_stored_ranks);
+    if (!may_walk) return std::nullopt;
   }
   return *std::move(rings);
 }
 
 Result<sim::RingReport> UnitRun::walk(const planners::WalkedRings& rings, const Key& key) const {
   const sim::Circumstances circumstances = circumstances_of(key, true);
-  sim::Options options = options_of(key, {key.chunk.value_or(rings.chunks.choose(key.size)), 0});
-  options.set(circumstances);
-  return sim::simulate_rings(rings.walks, *topology_, options, circumstances.endpoints.engines());
+  const auto run = [&](const Cut& cut, bool with_jitter) {
+    sim::Options options = options_of(key, cut);
+    options.set(with_jitter ? circumstances : circumstances_of(key, false));
+    return sim::simulate_rings(rings.walks, *topology_, options, circumstances.endpoints.engines());
+  };
+  const planners::FixedCut fixed{key.chunk, std::nullopt, circumstances.endpoints.payload_ppm / 1e6};
+  const auto best = planners::find_best_cut(rings.chunks, key.size, fixed, [&](const Cut& cut, Picoseconds) {
+    return run(cut, false).map([](const auto& walked) -> RunReport { return walked.report; });
+  });
+  if (!best) return tl::unexpected(best.error());
+  return run({best->chunk, best->ahead}, true);
 }
 
 sim::Circumstances UnitRun::circumstances_of(const Key& key, bool with_jitter) const {
@@ -256,6 +267,12 @@ Result<Figures> UnitRun::try_run(const Key& key) {
     if (!taken) return tl::unexpected(taken.error());
     figures.planner = taken->candidate->planner;
     ran = simulate(*taken, key, model, true);
+    // What is stored of the rings may be slower than they are.
+    auto walked = rings_ != nullptr && key.algorithm == "auto" ? std::optional(walk(*rings_, key)) : std::nullopt;
+    if (walked && *walked && *ran && (*walked)->report.elapsed < (*ran)->elapsed) {
+      figures.planner = "ring";
+      ran = std::move((*walked)->report);
+    }
   }
   const Result<sim::Report>& report = *ran;
   if (!report) return tl::unexpected(report.error());

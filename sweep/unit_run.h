@@ -35,7 +35,7 @@ class UnitRun {
   struct Planned {
     planners::Planner planner;
     std::vector<planners::Candidate> candidates;
-    std::optional<planners::WalkedRings> rings;  ///< Instead of a candidate, where no key needs the stored schedule.
+    std::optional<planners::WalkedRings> rings;  ///< Instead of a candidate, or beside it where all are chosen from.
     std::optional<Error> refusal;
     double seconds = 0;
   };

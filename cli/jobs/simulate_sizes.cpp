@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <utility>
 
 #include "base/parallel.h"
 #include "cli/candidates/walked_ring.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/output/progress.h"
 #include "planners/bounds/bound.h"
+#include "planners/ring/ring_walks.h"
 
 namespace espalier::cli {
 namespace {
@@ -28,7 +31,7 @@ OrStop<SimulationWork> work_of_plan(const PredictionFlags& flags, Input& input) 
 }
 
 OrStop<SimulationWork> work_of_topology(const Console& console, const PredictionFlags& flags, const Input& input,
-                                        const Prediction& prediction, Wanted wanted) {
+                                        const Prediction& prediction) {
   const auto& profile = prediction.options.profile;
   const bool has_profile = profile != nullptr;
   const Topology& topology = input.topology;
@@ -42,7 +45,7 @@ OrStop<SimulationWork> work_of_topology(const Console& console, const Prediction
   const Bytes least = has_profile ? Bytes{} : std::ranges::min(prediction.sizes);
   std::optional<planners::Candidate> ring;
   const auto planners = planners_for(*asked);
-  if (wanted == Wanted::times && flags.ecmp == 0 && !limits->any() &&
+  if (flags.ecmp == 0 && !limits->any() &&
       std::ranges::find(planners, "ring", &planners::Planner::name) != planners.end()) {
     ring = find_walked_ring(topology, *collective, prediction.sizes, prediction.options);
   }
@@ -147,9 +150,9 @@ Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& 
 }  // namespace
 
 OrStop<SimulationWork> find_work(const Console& console, const PredictionFlags& flags, Input& input,
-                                 const Prediction& prediction, Wanted wanted) {
+                                 const Prediction& prediction) {
   if (input.schedule) return work_of_plan(flags, input);
-  return work_of_topology(console, flags, input, prediction, wanted);
+  return work_of_topology(console, flags, input, prediction);
 }
 
 OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags& flags, const Topology& topology,
@@ -186,6 +189,20 @@ OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags&
   return simulation;
 }
 
+namespace {
+
+/// What has the timeline of a candidate: the candidate itself, or what is stored of rings that were walked.
+Result<planners::Candidate> find_stored(const planners::Candidate& walked, const Topology& topology) {
+  const auto planner = planners::find_planner(walked.planner);
+  if (!planner) return tl::unexpected(planner.error());
+  const Bound bound = walked.schedule.bound.value_or(Bound{});
+  auto made = planners::make_candidates_by(*planner, topology, walked.collective(), bound);
+  if (!made) return tl::unexpected(made.error());
+  return std::move(made->back());
+}
+
+}  // namespace
+
 Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& topology,
                                   const CandidateRuns::Options& how) {
   sim::Options options = how.at(result.size, {result.report.chunk, result.report.ahead});
@@ -195,12 +212,28 @@ Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& to
   }
   options.record_timeline = true;
   options.record_critical_path = true;
+  const planners::Candidate* candidate = result.candidate;
+  std::optional<planners::Candidate> stored;
+  if (!candidate->walks.empty() && topology.rank_count() < planners::most_stored_ranks) {
+    auto found = find_stored(*candidate, topology);
+    if (!found) return tl::unexpected(found.error());
+    candidate = &stored.emplace(*std::move(found));
+  }
   const auto simulator =
       result.setting != nullptr
-          ? CandidateSimulator::make(*result.candidate, result.setting->topology, result.setting->endpoints.engines())
-          : CandidateSimulator::make(*result.candidate, topology, how.circumstances.endpoints.engines());
+          ? CandidateSimulator::make(*candidate, result.setting->topology, result.setting->endpoints.engines())
+          : CandidateSimulator::make(*candidate, topology, how.circumstances.endpoints.engines());
   if (!simulator) return tl::unexpected(simulator.error());
   return simulator->run(options);
+}
+
+std::string stored_form_text(const CandidateRun& result, const sim::Report& in_detail) {
+  if (result.candidate->walks.empty() || in_detail.elapsed == result.report.elapsed) return {};
+  constexpr double micro = 1e6;
+  return fmt::format(
+      "the timeline is that of the stored {}, which deals whole shards to its rings and takes {:.2f} us; with a part "
+      "of each shard for every ring, too many transfers to be stored, it takes {:.2f} us",
+      result.planner(), micro * in_detail.elapsed.seconds(), micro * result.report.elapsed.seconds());
 }
 
 }  // namespace espalier::cli

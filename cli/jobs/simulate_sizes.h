@@ -21,22 +21,23 @@ struct SimulationWork {
   std::vector<std::string> algorithms;
 };
 
-/// What is wanted of runs: only their times, or also when what moves.
-enum class Wanted : std::uint8_t { times, timelines };
-
-/// The plan that was given, or what the planners of -a make of the topology, rings to be walked among it where only
-/// times are `wanted` of a run (find_walked_ring). Moves the plan out of the input.
+/// The plan that was given, or what the planners of -a make of the topology, rings to be walked among it
+/// (find_walked_ring). Moves the plan out of the input.
 /// Errors: those of the planners when none makes anything; wrong usage for flags that contradict the input.
 OrStop<SimulationWork> find_work(const Console& console, const PredictionFlags& flags, Input& input,
-                                 const Prediction& prediction, Wanted wanted);
+                                 const Prediction& prediction);
 
 /// Simulates all sizes with all algorithms, and finds the fastest and the crossovers. Its results point into `work` and
 /// `runs`, which must live as long.
 OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags& flags, const Topology& topology,
                                   const SimulationWork& work, const Prediction& prediction, CandidateRuns& runs);
 
-/// Runs one result again with its timeline and critical path, which large sweeps do without.
+/// Runs one result again with its timeline and critical path, which large sweeps do without. Of rings that were walked
+/// their stored schedule runs; stored_form_text says where that takes another time.
 Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& topology,
                                   const CandidateRuns::Options& how);
+
+/// Why a run in detail does not take what the result takes; empty where it does.
+std::string stored_form_text(const CandidateRun& result, const sim::Report& in_detail);
 
 }  // namespace espalier::cli

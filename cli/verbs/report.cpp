@@ -185,7 +185,7 @@ OrStop<void> report_on(const Console& console, const CLI::App& command, const Re
     }
     if (!are_sizes_given) prediction->sizes = measured_sizes(findings.measured, prediction->options.element_size);
   }
-  const auto work = find_work(console, flags, input, *prediction, Wanted::timelines);
+  const auto work = find_work(console, flags, input, *prediction);
   if (!work) return tl::unexpected(work.error());
   CandidateRuns runs(input.topology, work->candidates, prediction->options);
   auto simulation = simulate_sizes(console, flags, input.topology, *work, *prediction, runs);
@@ -196,6 +196,10 @@ OrStop<void> report_on(const Console& console, const CLI::App& command, const Re
   if (!close_run) return tl::unexpected(close_run.error());
   auto detail = run_in_detail(**close_run, input.topology, prediction->options);
   if (!detail) return stop(detail.error());
+  if (const std::string why = stored_form_text(**close_run, *detail); !why.empty()) {
+    console.note(why);
+    report.assumptions.front().rows.push_back({"timeline", why});
+  }
   report.run = report::CloseRun{(*close_run)->by(), std::move(*detail)};
   if (!findings.measured.empty()) {
     auto measured = lay_beside(findings.simulation, prediction->options, findings.measured);

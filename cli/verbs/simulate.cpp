@@ -32,6 +32,7 @@ OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simu
   if (!flags.trace.file.empty() || flags.critical_path) {
     auto report = run_in_detail(last, topology, how);
     if (!report) return stop(report.error());
+    if (const std::string why = stored_form_text(last, *report); !why.empty()) console.note(why);
     last.report = std::move(*report);
   }
   if (console.json) {
@@ -56,8 +57,7 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   const auto prediction = flags.resolve(input.profile);
   if (!prediction) return usage(prediction.error());
   const CandidateRuns::Options& options = prediction->options;
-  const auto work = find_work(console, flags, input, *prediction,
-                              flags.trace.file.empty() && !flags.critical_path ? Wanted::times : Wanted::timelines);
+  const auto work = find_work(console, flags, input, *prediction);
   if (!work) return tl::unexpected(work.error());
   if ((!flags.trace.file.empty() || flags.critical_path) && prediction->sizes.size() * work->algorithms.size() != 1) {
     return usage({ErrorCode::invalid_input, "--trace and --critical-path are of one run",
