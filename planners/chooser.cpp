@@ -14,6 +14,7 @@
 #include "planners/symmetric/large_candidates.h"
 #include "planners/symmetric/symmetric_plan.h"
 #include "schedule/verify/verify.h"
+#include "topology/reachable.h"
 
 namespace espalier::planners {
 namespace {
@@ -139,6 +140,20 @@ std::string explain(const std::vector<Trial>& trials, double bound) {
   return fmt::format("{}: {:.2f}x faster than {}", best.candidate->planner, factor, second.candidate->planner);
 }
 
+/// Whether planners begin while the bound is still computed: that of an all_reduce may take seconds, and what has none
+/// is seen before.
+bool may_plan_beside_bound(const Topology& topology, const Collective& collective, const CandidateOptions& options) {
+  constexpr std::uint32_t many_ranks = 256;
+  return collective.kind == CollectiveKind::all_reduce && collective.rank_count >= many_ranks && options.threads > 1 &&
+         !find_unreachable(topology) && check_somebody_adds(topology).has_value();
+}
+
+std::shared_ptr<const ScheduleRotation> find_large_rotation(const Schedule& schedule, const Topology& topology) {
+  if (schedule.transfers.size() < least_rotated_transfers) return nullptr;
+  auto rotation = find_rotation(schedule, topology, MoveOrder::same);
+  return rotation ? std::make_shared<const ScheduleRotation>(*std::move(rotation)) : nullptr;
+}
+
 void add_variants(std::vector<Candidate>& made, const ParallelLinks& network, const Schedule& packing,
                   unsigned threads) {
   const Topology& topology = network.topology();
@@ -187,7 +202,8 @@ Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const 
   const bool has_variants = options.for_choice && planner.name == "packing";
   if (has_variants && needs_variants(chunks, options.least_size))
     add_variants(made, network, *schedule, options.threads);
-  made.push_back({std::string(planner.name), std::move(*schedule), chunks});
+  auto rotation = find_large_rotation(*schedule, network.topology());
+  made.push_back({std::string(planner.name), std::move(*schedule), chunks, {}, nullptr, nullptr, std::move(rotation)});
   return made;
 }
 
@@ -199,14 +215,19 @@ Result<Candidates> make_candidates(const ParallelLinks& network, const Collectiv
     auto large = make_large_candidates(network, collective, planners, options, on_start);
     if (large) return *std::move(large);
   }
-  auto priced = compute_priced_bound(network, collective, options.context);
-  if (!priced) return tl::unexpected(priced.error());
   std::optional<ParallelLinks> of_software;
   if (options.paths == Paths::software) of_software.emplace(network.topology(), options.paths);
   const ParallelLinks& planned_on = of_software ? *of_software : network;
   CandidateOptions with_solution = options;
-  if (planned_on.has_every_path()) with_solution.context.solution = priced->solution;
-  Candidates candidates{{}, {}, std::move(priced->bound), std::move(priced->solution)};
+  Candidates candidates;
+  const auto find_bound = [&]() -> Result<void> {
+    auto priced = compute_priced_bound(network, collective, options.context);
+    if (!priced) return tl::unexpected(priced.error());
+    if (planned_on.has_every_path()) with_solution.context.solution = priced->solution;
+    candidates.bound = std::move(priced->bound);
+    candidates.solution = std::move(priced->solution);
+    return {};
+  };
   std::vector<std::optional<Result<std::vector<Candidate>>>> made(planners.size());
   std::mutex starting;
   const auto make = [&](std::size_t i) {
@@ -215,28 +236,47 @@ Result<Candidates> make_candidates(const ParallelLinks& network, const Collectiv
       on_start(planners[i].name);
     }
     if (is_large && planners[i].name == "ring") {
-      if (auto walked = make_walked_ring(network.topology(), collective, candidates.bound)) {
+      if (auto walked = make_walked_ring(network.topology(), collective, {})) {
         std::vector<Candidate> rings;
         rings.push_back(*std::move(walked));
         made[i] = std::move(rings);
         return;
       }
     }
-    made[i] = make_candidates_by(planners[i], planned_on, collective, candidates.bound, with_solution);
+    const CandidateOptions& known = planners[i].uses_context ? with_solution : options;
+    made[i] = make_candidates_by(planners[i], planned_on, collective, {}, known);
   };
   const auto take = [&](std::size_t i) {
     if (!made[i]) return;
     if (!*made[i]) return candidates.refused.push_back({std::string(planners[i].name), made[i]->error()});
-    std::ranges::move(**made[i], std::back_inserter(candidates.made));
+    for (Candidate& candidate : **made[i]) {
+      candidate.schedule.bound = candidates.bound;
+      candidates.made.push_back(std::move(candidate));
+    }
   };
   // What may turn out to be needless comes when the others are there.
   const auto may_wait = [&](std::size_t i) {
     return options.for_choice && planners[i].name == "lp" &&
            std::ranges::find(options.named, planners[i].name) == options.named.end();
   };
-  std::vector<std::size_t> first, last;
-  for (std::size_t i = 0; i < planners.size(); ++i) (may_wait(i) ? last : first).push_back(i);
-  run_parallel(first.size(), options.threads, [&](std::size_t i) { make(first[i]); });
+  std::vector<std::size_t> first, last, behind_bound;
+  const bool is_beside = may_plan_beside_bound(network.topology(), collective, options);
+  for (std::size_t i = 0; i < planners.size(); ++i) {
+    (may_wait(i) ? last : is_beside && planners[i].uses_context ? behind_bound : first).push_back(i);
+  }
+  Result<void> bounded;
+  const auto bound_and_make = [&] {
+    bounded = find_bound();
+    for (const std::size_t i : behind_bound) {
+      if (bounded) make(i);
+    }
+  };
+  if (!is_beside) bound_and_make();
+  if (!bounded) return tl::unexpected(bounded.error());
+  const std::size_t before = is_beside ? 1 : 0;
+  run_parallel(before + first.size(), options.threads,
+               [&](std::size_t i) { i < before ? bound_and_make() : make(first[i - before]); });
+  if (!bounded) return tl::unexpected(bounded.error());
   const bool needs_last = std::ranges::none_of(made, [&](const auto& result) {
     return result && *result && makes_lp_needless((*result)->back(), candidates.bound);
   });

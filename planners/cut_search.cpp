@@ -79,7 +79,12 @@ class Search {
     const double most = std::max(most_hops, wholes * chunks_.chunk_hops(size_, whole));
     const bool is_good = seconds() <= close * chunks_.pipelined_time(wire_);
     const double allowed = is_good ? few_hops : is_within(far) ? usual_hops : most;
-    return hops_ + chunks_.chunk_hops(size_, chunk) <= allowed;
+    return hops_ + hops_of({chunk, 0}) <= allowed;
+  }
+
+  /// Chunks times links that a run simulates.
+  [[nodiscard]] double hops_of(const Cut& cut) const {
+    return chunks_.chunk_hops(size_, cut.chunk) / (cut.ahead == 0 ? fixed_.parts : 1);
   }
 
   /// Chunks of two sizes that are as many are the same chunks.
@@ -90,7 +95,7 @@ class Search {
   }
 
   Result<RunReport> evaluate(const Cut& cut, Picoseconds deadline) {
-    hops_ += chunks_.chunk_hops(size_, cut.chunk);
+    hops_ += hops_of(cut);
     runs_.push_back(cut);
     const auto found = std::ranges::find(guesses_, cut, &Guess::cut);
     if (found != guesses_.end()) return *std::move(found->report);
@@ -190,10 +195,12 @@ class Search {
     if (is_affordable(scaled(best_.chunk, -1)) && !(tries_larger && climb(1))) climb(-1);
   }
 
-  /// The largest chunk from this one down that costs no more than a hundredth, by the model; at least a quarter of it.
+  /// The largest chunk from this one down that costs no more than a hundredth, by the model, or a third of that where
+  /// runs are of a part; at least a quarter of it.
   [[nodiscard]] Bytes expect_fine_enough(Bytes chunk) const {
+    const double enough = fixed_.parts > 1 && !fixed_.ahead ? explained : far;
     const Bytes least = std::max({scaled(chunk, -2), ChunkModel::smallest_chunk, fixed_.least_chunk});
-    while (scaled(chunk, -1) >= least && chunks_.filled_time(wire_, chunk) > far * chunks_.pipelined_time(wire_)) {
+    while (scaled(chunk, -1) >= least && chunks_.filled_time(wire_, chunk) > enough * chunks_.pipelined_time(wire_)) {
       chunk = scaled(chunk, -1);
     }
     return chunk;

@@ -14,6 +14,7 @@
 #include "planners/packing/packing.h"
 #include "planners/ring/ring.h"
 #include "planners/tree/tree.h"
+#include "schedule/rotation/rotation.h"
 #include "schedule/verify/verify.h"
 #include "topology/reachable.h"
 
@@ -25,8 +26,8 @@ const std::array planners = {
     Planner{"ring", "edge-disjoint rings through all ranks, as NCCL's channels", without_context(plan_ring)},
     Planner{"tree", "double binary trees over machines and rails, disjoint trees along direct links",
             without_context(plan_tree)},
-    Planner{"packing", "spanning trees packed at the best possible throughput", plan_packing},
-    Planner{"lp", "the linear program's optimum: trees with free roots, best routes of distinct blocks", plan_lp},
+    Planner{"packing", "spanning trees packed at the best possible throughput", plan_packing, true},
+    Planner{"lp", "the linear program's optimum: trees with free roots, best routes of distinct blocks", plan_lp, true},
     Planner{"innetwork", "trees over switches that copy (multicast) and add (reduction) in the network",
             without_context(plan_innetwork)},
     Planner{"flat", "shortest-path trees: the fewest steps that the network allows", without_context(plan_flat)},
@@ -64,6 +65,7 @@ Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& 
   auto schedule = planner.plan(network.problem(), collective, context);
   if (!schedule) return schedule;
   schedule = network.lift(*std::move(schedule));
+  if (schedule->transfers.size() >= least_rotated_transfers) put_images_together(*schedule, topology);
   const VerifyReport report = verify(*schedule, topology, 1);
   // Breaches come in the order of the rules: all others hold then.
   if (!report.ok() && report.breaches.front().rule == Rule::S9) {

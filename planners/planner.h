@@ -36,6 +36,7 @@ struct Planner {
   std::string_view name;     ///< What `-a` takes.
   std::string_view summary;  ///< One line for help.
   PlanFunction plan;
+  bool uses_context = false;  ///< Else it was made `without_context`.
 };
 
 /// All planners, in the order in which tables list them.

@@ -17,27 +17,44 @@ Route Schedule::route(RouteId id) const {
 
 namespace {
 
-std::uint64_t hash_route(Rank src, Rank dst, std::span<const LinkId> links) {
+std::uint32_t hash_route(Rank src, Rank dst, std::span<const LinkId> links) {
   std::uint64_t hash = (std::uint64_t{src.value()} << 32U) ^ dst.value();
   for (const LinkId link : links) hash = (hash ^ link.value()) * 0x9E3779B97F4A7C15U;
-  return hash;
+  return static_cast<std::uint32_t>((hash * 0x9E3779B97F4A7C15U) >> 32U);
 }
 
 }  // namespace
 
 RouteId Schedule::add_route(Rank src, Rank dst, std::span<const LinkId> links) {
-  const std::uint64_t hash = hash_route(src, dst, links);
-  const auto [first, last] = route_by_hash_.equal_range(hash);
-  for (auto candidate = first; candidate != last; ++candidate) {
-    const Route known = route(candidate->second);
-    if (known.src == src && known.dst == dst && std::ranges::equal(known.links, links)) return candidate->second;
+  const std::uint32_t hash = hash_route(src, dst, links);
+  const std::size_t last = route_places_.size() - 1;
+  for (std::size_t i = hash & last; !route_places_.empty() && !route_places_[i].route.is_none(); i = (i + 1) & last) {
+    if (route_places_[i].hash != hash) continue;
+    const Route known = route(route_places_[i].route);
+    if (known.src == src && known.dst == dst && std::ranges::equal(known.links, links)) return route_places_[i].route;
   }
   const RouteId added(route_ends_.size());
   route_ends_.push_back({src, dst});
   route_links_.insert(route_links_.end(), links.begin(), links.end());
   route_offsets_.push_back(static_cast<std::uint32_t>(route_links_.size()));
-  route_by_hash_.emplace(hash, added);
+  if (2 * route_ends_.size() > route_places_.size()) {
+    constexpr std::size_t least_places = 16;
+    std::vector<RoutePlace> before(std::max(least_places, 2 * route_places_.size()));
+    before.swap(route_places_);
+    for (const RoutePlace& place : before) {
+      if (!place.route.is_none()) add_place(place);
+    }
+  }
+  add_place({hash, added});
   return added;
+}
+
+/// Requires: a free place.
+void Schedule::add_place(RoutePlace place) {
+  const std::size_t last = route_places_.size() - 1;
+  std::size_t i = place.hash & last;
+  while (!route_places_[i].route.is_none()) i = (i + 1) & last;
+  route_places_[i] = place;
 }
 
 TransferId Schedule::add_transfer(RouteId route, SliceId first_slice, std::uint32_t slice_count, Action action,

@@ -4,7 +4,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/id.h"
@@ -116,7 +115,14 @@ class Schedule : public ScheduleHeader {
   std::vector<Ends> route_ends_;
   std::vector<std::uint32_t> route_offsets_{0};
   std::vector<LinkId> route_links_;
-  std::unordered_multimap<std::uint64_t, RouteId> route_by_hash_;
+  /// A place of the hash table of routes; free without a route.
+  struct RoutePlace {
+    std::uint32_t hash = 0;
+    RouteId route;
+  };
+  void add_place(RoutePlace place);
+
+  std::vector<RoutePlace> route_places_;  ///< As many as a power of two, at most half of them taken; probed in turn.
 };
 
 }  // namespace espalier

@@ -8,17 +8,24 @@
 namespace espalier::cli {
 namespace {
 
-/// With fewer transfers a run takes less than to find out whether it repeats.
-constexpr std::size_t many_transfers = 500'000;
+/// Whether the time is that of links alone.
+bool costs_nothing(const sim::CopyEngines& engines) { return engines.per_rank == 0 && engines.message.count == 0; }
 
-/// Whether a part of a schedule that repeats stands for all of it.
-bool can_repeat(const sim::Options& options, const Schedule& schedule) {
+/// Whether a part of a schedule that repeats stands for all of it in this run.
+bool stands_for_all(const sim::Options& options, const Schedule& schedule) {
   return options.model == sim::ModelKind::link && options.ahead == 0 && !is_disturbed(options.conditions) &&
          !options.record_timeline && !options.record_critical_path &&
          sim::are_slices_alike(schedule, options.size, options.element_size);
 }
 
 }  // namespace
+
+std::uint32_t simulated_parts(const planners::Candidate& candidate, const Topology& topology,
+                              const sim::Options& options, const sim::CopyEngines& engines) {
+  const bool repeats = candidate.rotation && costs_nothing(engines) && sim::can_repeat(candidate.schedule, topology) &&
+                       stands_for_all(options, candidate.schedule);
+  return repeats ? candidate.rotation->times : 1;
+}
 
 Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& candidate, const Topology& topology,
                                                     const sim::CopyEngines& engines) {
@@ -35,15 +42,13 @@ Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& c
     return made;
   }
   made.stored_ = std::make_unique<Stored>();
-  const bool costs_nothing = engines.per_rank == 0 && engines.message.count == 0;
-  if (candidate.planner == "ring" && candidate.schedule.transfers.size() >= many_transfers && costs_nothing) {
-    if (auto repeats = sim::find_repeats(candidate.schedule, topology)) {
-      made.repeats_ = std::make_unique<const sim::Repeats>(*std::move(repeats));
-      auto simulator = sim::Simulator::make(made.repeats_->part, topology, engines, made.repeats_->places);
-      if (!simulator) return tl::unexpected(simulator.error());
-      made.simulator_ = std::move(*simulator);
-      return made;
-    }
+  if (candidate.rotation && costs_nothing(engines) && sim::can_repeat(candidate.schedule, topology)) {
+    made.repeats_ =
+        std::make_unique<const sim::Repeats>(sim::make_repeats(candidate.schedule, topology, *candidate.rotation));
+    auto simulator = sim::Simulator::make(made.repeats_->part, topology, engines, made.repeats_->places);
+    if (!simulator) return tl::unexpected(simulator.error());
+    made.simulator_ = std::move(*simulator);
+    return made;
   }
   auto simulator = sim::Simulator::make(candidate.schedule, topology, engines);
   if (!simulator) return tl::unexpected(simulator.error());
@@ -59,7 +64,7 @@ Result<sim::Report> CandidateSimulator::run(const sim::Options& options) const {
   }
   if (candidate_->repaired != nullptr) return add_up(options);
   if (folded_) return run_part(options);
-  return repeats_ && can_repeat(options, candidate_->schedule) ? run_repeats(options) : run_stored(options);
+  return repeats_ && stands_for_all(options, candidate_->schedule) ? run_repeats(options) : run_stored(options);
 }
 
 Result<sim::Report> CandidateSimulator::run_stored(const sim::Options& options) const {

@@ -11,6 +11,11 @@
 
 namespace espalier::cli {
 
+/// Of how many like parts of a candidate's plan a run simulates one; 1 where there are none, or something tells them
+/// apart. Runs in step are of all parts.
+[[nodiscard]] std::uint32_t simulated_parts(const planners::Candidate& candidate, const Topology& topology,
+                                            const sim::Options& options, const sim::CopyEngines& engines);
+
 /// Simulates one candidate, in whatever form its plan is there: stored, as rings to walk, or as one rank's part. What
 /// was repaired after a failure is not simulated: its time is what its loads, its latencies and the first chunk's way
 /// take. The topology and the candidate must outlive it. Safe to share between threads.

@@ -61,7 +61,11 @@ planners::Evaluate CandidateRuns::evaluator() {
 planners::CostsOf CandidateRuns::costs() {
   return [this](const planners::Candidate& candidate, Bytes size) {
     if (options_.profile) return profiled().costs_of(candidate, size);
-    return planners::RunCosts{&candidate.chunks, options_.cut};
+    planners::RunCosts known{&candidate.chunks, options_.cut};
+    sim::Options of_run = options_.at(size, {size, 0});
+    of_run.conditions.jitter_ppm = 0;
+    known.fixed.parts = simulated_parts(candidate, *topology_, of_run, options_.circumstances.endpoints.engines());
+    return known;
   };
 }
 
@@ -158,8 +162,11 @@ Result<Crossover> CandidateRuns::find_dear_crossover(const std::string& from, co
     const auto bytes = static_cast<std::int64_t>(part * static_cast<double>((above - below).count));
     return Bytes{below.count + bytes / options_.element_size * options_.element_size};
   };
-  const Bytes size = meet();
+  Bytes size = meet();
   if (size <= below || size >= above) return Crossover{from, to, above};
+  // Equal shards may be alike, and then a part is run for all of them.
+  const std::int64_t shards = options_.element_size * candidates_->find(from)->collective().rank_count;
+  if (const Bytes whole{size.count / shards * shards}; whole > below) size = whole;
   const auto there = run_both(from, to, size);
   if (!there) return tl::unexpected(there.error());
   (there->gap() < 0 ? above : below) = size;

@@ -114,6 +114,7 @@ Result<Schedule> plan_all_reduce(const PlanningProblem& problem, const Collectiv
   }
   Result<Schedule> halves = schedule_of(topology, collective, forest_of(problem, collective, context));
   if (halves && floors && floors->best().time_per_byte == time_of(*halves)) return halves;
+  if (halves && program && program->time_per_byte == time_of(*halves)) return halves;
   Result<Schedule> trees = best_pairs();
   const bool is_better = trees && (!halves || time_of(*trees) < time_of(*halves));
   return is_better ? std::move(trees) : std::move(halves);

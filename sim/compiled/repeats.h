@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "schedule/rotation/rotation.h"
 #include "schedule/schedule.h"
 #include "sim/compiled/compiled_schedule.h"
 #include "topology/topology.h"
@@ -21,15 +22,20 @@ struct Repeats {
 /// time, and where all slices have equal bytes; nothing where there is none.
 ///
 /// It is proven, not guessed. Call sigma what takes the i-th transfer of a slice to the i-th transfer of the slice one
-/// part on. Then (1) sigma moves both ends on by as many ranks and keeps the action; (2) it takes link to like link,
-/// one to one, and no link comes back to itself before all parts are through; (3) every slice has channels of its own,
-/// so lanes and dependencies are those of slices, and sigma takes these to each other; (4) the transfers that pass a
-/// link come in the order in which their images in the part come. So sigma takes the run to itself (docs/simulator.md
+/// part on. Then (1) and (2) of ScheduleRotation (schedule/rotation/rotation.h) hold; (3) every slice has channels of
+/// its own, so lanes and dependencies are those of slices, and sigma takes these to each other; (4) the transfers that
+/// pass a link come in the order of their originals in the part. So sigma takes the run to itself (docs/simulator.md
 /// knows nothing else of a transfer), and the part on the links that stand for all does what the whole does on these.
 ///
 /// Requires: a schedule that passes `verify` on this topology. Cost: O(links on the transfers' routes) for each
 /// number of parts that divides the ranks, mostly less.
-std::optional<Repeats> find_repeats(const Schedule& schedule, const Topology& topology);
+[[nodiscard]] std::optional<Repeats> find_repeats(const Schedule& schedule, const Topology& topology);
+
+/// The same in two steps: whether slices are alike and nothing but links takes time; and the part by a rotation in the
+/// same order. Requires: for the second, what the first says.
+[[nodiscard]] bool can_repeat(const Schedule& schedule, const Topology& topology);
+[[nodiscard]] Repeats make_repeats(const Schedule& schedule, const Topology& topology,
+                                   const ScheduleRotation& rotation);
 
 /// Whether all slices have as many bytes at this size.
 [[nodiscard]] bool are_slices_alike(const Schedule& schedule, Bytes size, std::int64_t element_size);

@@ -2,10 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <tuple>
+#include <vector>
 
 #include "base/check.h"
 #include "planners/planner.h"
+#include "schedule/rotation/rotation.h"
+#include "schedule/verify/verify.h"
 #include "sim/simulate.h"
 #include "topology/yaml/read_topology.h"
 
@@ -37,11 +42,23 @@ std::string boxes(int count, bool slow) {
   return "espalier: 1\nname: boxes\nnodes:\n" + nodes + "links:\n" + links;
 }
 
-Schedule plan_ring_of(const Topology& topology, CollectiveKind kind) {
+Schedule plan_by(const char* planner, const Topology& topology, CollectiveKind kind) {
   const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
-  auto schedule = planners::plan_unbounded(topology, *collective, *planners::find_planner("ring"));
-  ESPALIER_CHECK(schedule.has_value(), "there is a ring");
+  auto schedule = planners::plan_unbounded(topology, *collective, *planners::find_planner(planner));
+  ESPALIER_CHECK(schedule.has_value(), "there is a plan");
   return *std::move(schedule);
+}
+
+Schedule plan_ring_of(const Topology& topology, CollectiveKind kind) { return plan_by("ring", topology, kind); }
+
+/// What a schedule moves, whatever the order.
+std::vector<std::tuple<SliceId, RouteId, std::uint32_t, Action>> moves_of(const Schedule& schedule) {
+  std::vector<std::tuple<SliceId, RouteId, std::uint32_t, Action>> moves;
+  for (const Transfer& transfer : schedule.transfers) {
+    moves.emplace_back(transfer.first_slice, transfer.route, transfer.channel_value, transfer.action());
+  }
+  std::ranges::sort(moves);
+  return moves;
 }
 
 /// What the part gives, against the whole.
@@ -90,6 +107,40 @@ TEST(Repeats, AreNotFoundWhereALinkIsUnlike) {
   const Topology topology = read(boxes(4, true));
   for (const CollectiveKind kind : kinds) {
     EXPECT_FALSE(sim::find_repeats(plan_ring_of(topology, kind), topology));
+  }
+}
+
+TEST(Repeats, AreFoundOnceImagesAreTogether) {
+  int compared = 0, reordered = 0;
+  for (const int count : {2, 4, 6}) {
+    const Topology topology = read(boxes(count, false));
+    for (const char* planner : {"flat", "packing", "tree"}) {
+      for (const CollectiveKind kind : kinds) {
+        SCOPED_TRACE(std::string(planner) + " on " + std::to_string(count) + " boxes");
+        const Schedule before = plan_by(planner, topology, kind);
+        Schedule schedule = before;
+        put_images_together(schedule, topology);
+        EXPECT_EQ(moves_of(schedule), moves_of(before));
+        EXPECT_TRUE(verify(schedule, topology).ok());
+        if (schedule.transfers == before.transfers) continue;
+        ++reordered;
+        const auto repeats = sim::find_repeats(schedule, topology);
+        ASSERT_TRUE(repeats);
+        expect_same(schedule, *repeats, topology, compared);
+      }
+    }
+  }
+  EXPECT_GT(reordered, 5);
+  EXPECT_GT(compared, 20);
+}
+
+TEST(Repeats, StayApartWhereALinkIsUnlike) {
+  const Topology topology = read(boxes(4, true));
+  for (const CollectiveKind kind : kinds) {
+    const Schedule before = plan_by("flat", topology, kind);
+    Schedule schedule = before;
+    put_images_together(schedule, topology);
+    EXPECT_EQ(schedule.transfers, before.transfers);
   }
 }
 
