@@ -22,7 +22,8 @@ bool stands_for_all(const sim::Options& options, const Schedule& schedule) {
 
 std::uint32_t simulated_parts(const planners::Candidate& candidate, const Topology& topology,
                               const sim::Options& options, const sim::CopyEngines& engines) {
-  const bool repeats = candidate.rotation && costs_nothing(engines) && sim::can_repeat(candidate.schedule, topology) &&
+  const bool repeats = candidate.rotation && costs_nothing(engines) &&
+                       sim::can_repeat(candidate.schedule, topology, *candidate.rotation) &&
                        stands_for_all(options, candidate.schedule);
   return repeats ? candidate.rotation->times : 1;
 }
@@ -42,7 +43,8 @@ Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& c
     return made;
   }
   made.stored_ = std::make_unique<Stored>();
-  if (candidate.rotation && costs_nothing(engines) && sim::can_repeat(candidate.schedule, topology)) {
+  if (candidate.rotation && costs_nothing(engines) &&
+      sim::can_repeat(candidate.schedule, topology, *candidate.rotation)) {
     made.repeats_ =
         std::make_unique<const sim::Repeats>(sim::make_repeats(candidate.schedule, topology, *candidate.rotation));
     auto simulator = sim::Simulator::make(made.repeats_->part, topology, engines, made.repeats_->places);

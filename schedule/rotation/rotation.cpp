@@ -19,10 +19,6 @@ bool has_lone_slices(const Schedule& schedule) {
   });
 }
 
-bool are_alike(const Link& one, const Link& other) {
-  return one.bandwidth() == other.bandwidth() && one.latency == other.latency && one.overhead == other.overhead;
-}
-
 class RotationFinder {
  public:
   RotationFinder(const Schedule& schedule, const Topology& topology, MoveOrder order)
@@ -147,6 +143,10 @@ class RotationFinder {
 };
 
 }  // namespace
+
+bool are_alike(const Link& one, const Link& other) {
+  return one.bandwidth() == other.bandwidth() && one.latency == other.latency && one.overhead == other.overhead;
+}
 
 std::optional<ScheduleRotation> find_rotation(const Schedule& schedule, const Topology& topology, MoveOrder order) {
   const std::uint32_t ranks = schedule.collective.rank_count;

@@ -21,6 +21,9 @@ struct ScheduleRotation {
   std::vector<TransferId> originals;  ///< By transfer: the one of the part that it is an image of.
 };
 
+/// Whether links take the same time for everything.
+[[nodiscard]] bool are_alike(const Link& one, const Link& other);
+
 /// Whether a slice's transfers have to come in the same order in every part.
 enum class MoveOrder : std::uint8_t {
   same,  ///< They do, and those that pass a link come in the order of their originals, no two of one original.

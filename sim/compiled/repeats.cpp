@@ -1,11 +1,17 @@
 #include "sim/compiled/repeats.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "schedule/layout.h"
 
 namespace espalier::sim {
-bool can_repeat(const Schedule& schedule, const Topology& topology) {
+bool can_repeat(const Schedule& schedule, const Topology& topology, const ScheduleRotation& rotation) {
+  const std::vector<LinkId>& first_link = rotation.first_link;
+  if (first_link.size() != topology.link_count()) return false;
+  for (std::size_t i = 0; i < first_link.size(); ++i) {
+    if (!are_alike(topology.link(LinkId(i)), topology.link(first_link[i]))) return false;
+  }
   const auto adds_time = [](const Node& node) {
     return node.bandwidth.bytes_per_second != 0 || node.reduce_bandwidth.bytes_per_second != 0;
   };
@@ -25,9 +31,8 @@ Repeats make_repeats(const Schedule& schedule, const Topology& topology, const S
 }
 
 std::optional<Repeats> find_repeats(const Schedule& schedule, const Topology& topology) {
-  if (!can_repeat(schedule, topology)) return std::nullopt;
   const auto rotation = find_rotation(schedule, topology, MoveOrder::same);
-  if (!rotation) return std::nullopt;
+  if (!rotation || !can_repeat(schedule, topology, *rotation)) return std::nullopt;
   return make_repeats(schedule, topology, *rotation);
 }
 

@@ -31,9 +31,10 @@ struct Repeats {
 /// number of parts that divides the ranks, mostly less.
 [[nodiscard]] std::optional<Repeats> find_repeats(const Schedule& schedule, const Topology& topology);
 
-/// The same in two steps: whether slices are alike and nothing but links takes time; and the part by a rotation in the
-/// same order. Requires: for the second, what the first says.
-[[nodiscard]] bool can_repeat(const Schedule& schedule, const Topology& topology);
+/// The same by a rotation in the same order that is known already, perhaps of the schedule on a network with other
+/// rates and latencies: whether slices and links are alike on this one and nothing but links takes time; and, requiring
+/// that, the part.
+[[nodiscard]] bool can_repeat(const Schedule& schedule, const Topology& topology, const ScheduleRotation& rotation);
 [[nodiscard]] Repeats make_repeats(const Schedule& schedule, const Topology& topology,
                                    const ScheduleRotation& rotation);
 
