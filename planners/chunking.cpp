@@ -126,7 +126,8 @@ double longest_round(const std::vector<double>& hops, std::uint64_t steps) {
 }  // namespace
 
 ChunkModel::ChunkModel(const Schedule& schedule, const Topology& topology)
-    : load_time_(to_double(compute_loads(schedule, topology).time_per_byte)) {
+    : load_time_(to_double(compute_loads(schedule, topology).time_per_byte)),
+      rank_count_(schedule.collective.rank_count) {
   std::vector<RouteCost> costs;
   for (std::size_t i = 0; i < schedule.route_count(); ++i) {
     costs.push_back(cost_of(schedule.route(RouteId(i)), topology));
@@ -171,6 +172,7 @@ ChunkModel ChunkModel::of_rings(std::span<const RingWalk> walks, const Topology&
   const std::uint64_t steps = walks.front().steps();
   ChunkModel model;
   model.load_time_ = to_double(compute_loads(outline, topology).time_per_byte * steps);
+  model.rank_count_ = outline.collective.rank_count;
   const double bytes_per_unit =
       static_cast<double>(outline.collective.extent_factor()) / static_cast<double>(outline.units);
   std::size_t first = 0;

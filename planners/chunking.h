@@ -69,6 +69,8 @@ class ChunkModel {
     return hops_ * std::max(1.0, std::ceil(bytes / static_cast<double>(chunk.count)));
   }
 
+  [[nodiscard]] std::size_t rank_count() const { return rank_count_; }
+
   /// The part of the message that the largest transfer carries.
   [[nodiscard]] double largest_part() const { return largest_transfer_; }
 
@@ -92,7 +94,8 @@ class ChunkModel {
   double overhead_bytes_ = 0;    ///< Largest overhead times rate: the bytes that a message costs.
   double hops_ = 0;              ///< Links that the schedule's transfers cross.
   double largest_transfer_ = 0;  ///< Bytes of the largest transfer, per byte of S.
-  bool has_chains_ = false;      ///< Some transfer sends what another one brought.
+  std::size_t rank_count_ = 0;
+  bool has_chains_ = false;  ///< Some transfer sends what another one brought.
 };
 
 }  // namespace espalier::planners

@@ -19,6 +19,9 @@ constexpr double first_hops = 500'000;
 constexpr double few_hops = 1'000'000;
 constexpr double usual_hops = 3'000'000;
 constexpr double most_hops = 16'000'000;
+/// From so many ranks on, rounds are tried again with smaller chunks; of more, people wait longer for a plan.
+constexpr std::size_t many_ranks = 64;
+constexpr double most_hops_of_more = 20'000'000;
 constexpr double most_wholes = 8;
 constexpr double most_wholes_far_off = 16;
 
@@ -76,7 +79,8 @@ class Search {
   [[nodiscard]] bool is_affordable(Bytes chunk) const {
     constexpr Bytes whole{std::numeric_limits<std::int64_t>::max()};
     const double wholes = is_within(very_far) ? most_wholes : most_wholes_far_off;
-    const double most = std::max(most_hops, wholes * chunks_.chunk_hops(size_, whole));
+    const double hops = chunks_.rank_count() > many_ranks ? most_hops_of_more : most_hops;
+    const double most = std::max(hops, wholes * chunks_.chunk_hops(size_, whole));
     const bool is_good = seconds() <= close * chunks_.pipelined_time(wire_);
     const double allowed = is_good ? few_hops : is_within(far) ? usual_hops : most;
     return hops_ + hops_of({chunk, 0}) <= allowed;
@@ -167,9 +171,30 @@ class Search {
     const std::uint32_t ahead = ahead_factor_ * chunks_.rounds_ahead(size_, chunk);
     if (ahead != 0 && !is_within(far)) guess({chunk, is_free ? 0 : ahead}, {chunk, is_free ? ahead : 0});
     const bool gains = try_cut({chunk, is_free ? 0 : ahead});
-    if (ahead == 0 || is_within(far) || (gains && (is_explained() || has_tried_steps_))) return gains;
+    if (ahead == 0 || is_within(far)) return gains;
+    if (gains && chunks_.rank_count() >= many_ranks && has_tried_steps_ && is_free && !is_explained() &&
+        !is_within(very_far)) {
+      try_steps_again(chunk);
+      return true;
+    }
+    if (gains && (is_explained() || has_tried_steps_)) return gains;
     has_tried_steps_ = true;
     return try_cut({chunk, is_free ? ahead : 0}) || gains;
+  }
+
+  /// Steps were tried with larger chunks, of which fewer can be out of step. As long as that is quick. What is no
+  /// slower is taken, as smaller chunks are to come.
+  void try_steps_again(Bytes chunk) {
+    if (chunks_.chunk_hops(size_, chunk) > guessed_hops) return;
+    for (const std::uint32_t factor : {1U, 4U}) {
+      const Cut cut{chunk, factor * chunks_.rounds_ahead(size_, chunk)};
+      if (was_run(cut) || !is_affordable(chunk)) return;
+      const Picoseconds latest{best_.elapsed.count + (best_.ahead == 0 ? 1 : 0)};
+      auto report = evaluate(cut, latest);
+      if (!report || !report->is_whole || report->elapsed >= latest) continue;
+      best_ = std::move(*report);
+      ahead_factor_ = factor;
+    }
   }
 
   /// Doubles the chunk `step` times, or halves it, as long as that gains. Whether it gained at all.
