@@ -147,6 +147,16 @@ Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& 
   return {};
 }
 
+/// Rings that are walked, as their planner stores them.
+Result<planners::Candidate> find_stored(const planners::Candidate& walked, const Topology& topology) {
+  const auto planner = planners::find_planner(walked.planner);
+  if (!planner) return tl::unexpected(planner.error());
+  const Bound bound = walked.schedule.bound.value_or(Bound{});
+  auto made = planners::make_candidates_by(*planner, topology, walked.collective(), bound);
+  if (!made) return tl::unexpected(made.error());
+  return std::move(made->back());
+}
+
 }  // namespace
 
 OrStop<SimulationWork> find_work(const Console& console, const PredictionFlags& flags, Input& input,
@@ -188,20 +198,6 @@ OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags&
   }
   return simulation;
 }
-
-namespace {
-
-/// What has the timeline of a candidate: the candidate itself, or what is stored of rings that were walked.
-Result<planners::Candidate> find_stored(const planners::Candidate& walked, const Topology& topology) {
-  const auto planner = planners::find_planner(walked.planner);
-  if (!planner) return tl::unexpected(planner.error());
-  const Bound bound = walked.schedule.bound.value_or(Bound{});
-  auto made = planners::make_candidates_by(*planner, topology, walked.collective(), bound);
-  if (!made) return tl::unexpected(made.error());
-  return std::move(made->back());
-}
-
-}  // namespace
 
 Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& topology,
                                   const CandidateRuns::Options& how) {

@@ -38,7 +38,7 @@ class CallRunner {
   Result<void> run() {
     context_.waiting->reset();
     while (true) {
-      if (has_failed()) return tl::unexpected(*find_failure());
+      if (has_failed()) return tl::unexpected(failure());
       if (advance_all()) {
         context_.waiting->reset();
         if (is_done()) break;
@@ -46,10 +46,10 @@ class CallRunner {
         continue;
       }
       if (is_done()) break;
-      if (has_call_error()) return tl::unexpected(*find_call_error());
+      if (has_call_error()) return tl::unexpected(end_for_call_error());
       if (const auto failed = wait()) return tl::unexpected(*failed);
     }
-    if (has_call_error()) return tl::unexpected(*find_call_error());
+    if (has_call_error()) return tl::unexpected(end_for_call_error());
     flush();
     return {};
   }
@@ -151,8 +151,8 @@ class CallRunner {
     return context_.control->has_failed() || context_.is_aborted->load(std::memory_order_relaxed);
   }
 
-  std::optional<Error> find_failure() {
-    if (!has_failed()) return std::nullopt;
+  /// Requires: has_failed.
+  [[nodiscard]] Error failure() const {
     if (!context_.control->has_failed()) {
       return Error{ErrorCode::unavailable, where(unfinished()) + ": aborted by this rank", "join a new job"};
     }
@@ -161,15 +161,15 @@ class CallRunner {
     return error;
   }
 
-  std::optional<Error> find_call_error() {
-    for (const RunningCall& call : calls_) {
-      if (!call.execution->call_error()) continue;
-      if (call.execution->call_error().is_broken_connection() && learns_of_failure(notice_time)) return find_failure();
-      Error error = *call.execution->call_error().cause();
-      error.message = where(call) + ": " + error.message;
-      return fail_with(error);
-    }
-    return std::nullopt;
+  /// Requires: has_call_error.
+  Error end_for_call_error() {
+    const auto& call =
+        *std::ranges::find_if(calls_, [](const RunningCall& one) { return bool(one.execution->call_error()); });
+    const CallError& broken = call.execution->call_error();
+    if (broken.is_broken_connection() && learns_of_failure(notice_time)) return failure();
+    Error error = *broken.cause();
+    error.message = where(call) + ": " + error.message;
+    return fail_with(error);
   }
 
   /// Whether the control plane reports soon which rank failed.
@@ -191,7 +191,7 @@ class CallRunner {
     // A peer that has not entered may still wait in the call before, and then reports for whom.
     const auto reporting_delay =
         std::min(longest_reporting_delay, context_.timeout / 4 + std::chrono::milliseconds(300));
-    if (learns_of_failure(stall.is_absent ? 2 * reporting_delay : reporting_delay)) return find_failure();
+    if (learns_of_failure(stall.is_absent ? 2 * reporting_delay : reporting_delay)) return failure();
     return fail_with(timeout_error(call, stall));
   }
 
@@ -211,7 +211,7 @@ class CallRunner {
   }
 
   /// Ends the job on all ranks, with this rank's reason.
-  std::optional<Error> fail_with(Error error) {
+  Error fail_with(Error error) {
     context_.control->abort(error.message);
     return error;
   }

@@ -53,15 +53,10 @@ class ShmPeer {
   }
   /// The peer's memories as far as they are shared, mapped here. Requires: has_entered.
   Result<MappedBuffers> map_memories(std::uint64_t sequence) {
-    if (const MappedBuffers* known = known_memories(sequence)) return *known;
-    return find_memories(sequence);
-  }
-  /// The same where an earlier call had them in the same places; null elsewhere.
-  [[nodiscard]] const MappedBuffers* known_memories(std::uint64_t sequence) const {
     const SharedCall& theirs = call(sequence);
     const bool is_known = mapped_at_ == domain_->unmap_epoch() && mapped_places_ == theirs.memories &&
                           mapped_on_device_ == theirs.on_device;
-    return is_known ? &mapped_ : nullptr;
+    return is_known ? Result<MappedBuffers>(mapped_) : find_memories(sequence);
   }
 
   /// Whether what the peer called with lies in memory that is mapped here. Requires: has_entered.

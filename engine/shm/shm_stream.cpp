@@ -74,10 +74,6 @@ class SeenCounter {
 
 /// The peer's memories in this call; false, with the error set, when they cannot be had.
 bool map_memories(ShmPeer& peer, const StreamCall& call, MappedBuffers& theirs) {
-  if (const MappedBuffers* known = peer.known_memories(call.header->sequence)) {
-    theirs = *known;
-    return true;
-  }
   const auto mapped = peer.map_memories(call.header->sequence);
   if (mapped) theirs = *mapped;
   if (!mapped) call.error->set_broken(mapped.error());

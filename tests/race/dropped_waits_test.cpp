@@ -25,13 +25,8 @@ void run_ring(bool waits) {
     for (Step& step : program->steps) step.wait_count = 0;
   }
   if (verify(*program, false).has_value() != waits) std::exit(1);
-  std::vector<test::DeviceRank> ranks;
-  std::vector<RankBuffers> buffers;
-  for (std::uint32_t rank = 0; rank < data.ranks; ++rank) {
-    ranks.emplace_back(program->memories[rank], data, rank, false);
-    buffers.push_back({ranks[rank].send, ranks[rank].receive, ranks[rank].scratch.data()});
-  }
-  if (!run_on_threads(*program, buffers, {data.type, data.operation})) std::exit(2);
+  const test::DeviceRanks ranks(*program, data, false);
+  if (!run_on_threads(*program, ranks.buffers, {data.type, data.operation})) std::exit(2);
   std::exit(0);
 }
 

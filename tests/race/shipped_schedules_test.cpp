@@ -2,10 +2,8 @@
 // ranks, with a type of each size on more.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <filesystem>
 #include <set>
 #include <span>
 #include <string>
@@ -23,15 +21,6 @@ constexpr std::uint32_t most_ranks = 16;
 constexpr std::uint32_t most_ranks_of_all_types = 8;
 constexpr std::array a_type_of_each_size = {ElementType::uint8, ElementType::bfloat16, ElementType::float32,
                                             ElementType::float64};
-
-std::vector<std::string> shipped_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(ESPALIER_SOURCE_DIR "/configs")) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 /// All of a schedule that its device program is made of: machines that differ in their links alone share schedules.
 std::vector<std::int64_t> content_of(const Schedule& schedule) {
@@ -51,7 +40,7 @@ std::vector<std::int64_t> content_of(const Schedule& schedule) {
 TEST(DeviceProgramRaces, NoneInTheSchedulesOfShippedMachines) {
   std::set<std::vector<std::int64_t>> schedules;
   std::set<std::string_view> planned;
-  for (const std::string& name : shipped_names()) {
+  for (const std::string& name : test::shipped_names()) {
     const Topology topology = test::shipped_machine(name);
     const auto ranks = static_cast<std::uint32_t>(topology.rank_count());
     if (ranks > most_ranks) continue;

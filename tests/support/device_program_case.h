@@ -35,6 +35,19 @@ struct DeviceRank {
   std::byte* send = nullptr;
 };
 
+/// The buffers of all ranks.
+struct DeviceRanks {
+  DeviceRanks(const engine::cuda::DeviceProgram& program, const engine::DataCase& data, bool in_place) {
+    for (std::uint32_t rank = 0; rank < data.ranks; ++rank) {
+      ranks.emplace_back(program.memories[rank], data, rank, in_place);
+      buffers.push_back({ranks[rank].send, ranks[rank].receive, ranks[rank].scratch.data()});
+    }
+  }
+
+  std::vector<DeviceRank> ranks;
+  std::vector<engine::cuda::RankBuffers> buffers;
+};
+
 /// Compiles, verifies and runs a schedule on known data, and checks every element of every rank.
 inline void run_device_case(const Schedule& schedule, const engine::DataCase& data, Bytes chunk,
                             const engine::cuda::BlockOptions& options, bool in_place) {
@@ -45,15 +58,11 @@ inline void run_device_case(const Schedule& schedule, const engine::DataCase& da
   ASSERT_TRUE(program) << program.error().message;
   const auto verified = engine::cuda::verify(*program, in_place);
   ASSERT_TRUE(verified) << schedule.algorithm << ": " << verified.error().message;
-  std::vector<DeviceRank> ranks;
-  std::vector<engine::cuda::RankBuffers> buffers;
-  for (std::uint32_t rank = 0; rank < data.ranks; ++rank) {
-    ranks.emplace_back(program->memories[rank], data, rank, in_place);
-    buffers.push_back({ranks[rank].send, ranks[rank].receive, ranks[rank].scratch.data()});
-  }
+  const DeviceRanks made(*program, data, in_place);
+  const std::vector<DeviceRank>& ranks = made.ranks;
   // Two calls, of which ranks may be in different ones, unless the first changes what the second sends.
   const std::uint32_t runs = in_place ? 1 : 2;
-  const auto done = engine::cuda::run_on_threads(*program, buffers, {data.type, data.operation}, runs);
+  const auto done = engine::cuda::run_on_threads(*program, made.buffers, {data.type, data.operation}, runs);
   ASSERT_TRUE(done) << done.error().message;
   for (std::uint32_t rank = 0; rank < data.ranks; ++rank) {
     const auto checked = engine::check_receive_buffer(data, rank, ranks[rank].receive);

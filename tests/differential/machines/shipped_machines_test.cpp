@@ -1,8 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-
 #include "base/check.h"
 #include "tests/support/files/shipped_machine.h"
 #include "tests/support/pipeline.h"
@@ -10,15 +7,6 @@
 
 namespace espalier {
 namespace {
-
-std::vector<std::string> machine_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(ESPALIER_SOURCE_DIR "/configs")) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 class ShippedMachine : public ::testing::TestWithParam<std::string> {};
 
@@ -45,7 +33,7 @@ TEST_P(ShippedMachine, EveryCollectiveByEveryPlanner) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, ShippedMachine, ::testing::ValuesIn(machine_names()), [](const auto& machine) {
+INSTANTIATE_TEST_SUITE_P(Machines, ShippedMachine, ::testing::ValuesIn(test::shipped_names()), [](const auto& machine) {
   std::string name = machine.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
