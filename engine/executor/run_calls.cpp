@@ -92,10 +92,7 @@ class CallRunner {
 
   std::optional<Error> wait() {
     // A flush waits until what was written has reached the other cores; meanwhile an answer may be here.
-    if (!context_.waiting->is_at_first_spins()) {
-      flush();
-      for (const RunningCall& call : calls_) call.execution->check_device();
-    }
+    if (!context_.waiting->is_at_first_spins()) flush();
     const Waiting::Action action = context_.waiting->next(yields_);
     if (action == Waiting::Action::spin) return std::nullopt;
     if (action == Waiting::Action::sleep) sleep();
@@ -118,6 +115,8 @@ class CallRunner {
   }
 
   void sleep() {
+    // Spins and yields are too short a time to learn of a device's failure.
+    for (const RunningCall& call : calls_) call.execution->check_device();
     const auto has_device_work = [](const RunningCall& call) { return call.execution->is_device_at_work(); };
     if (std::ranges::any_of(calls_, has_device_work)) return;
     Transport* watched = nullptr;
