@@ -11,11 +11,11 @@ namespace {
 /// Whether the time is that of links alone.
 bool costs_nothing(const sim::CopyEngines& engines) { return engines.per_rank == 0 && engines.message.count == 0; }
 
-/// Whether a part of a schedule that repeats stands for all of it in this run.
-bool stands_for_all(const sim::Options& options, const Schedule& schedule) {
+/// Whether a part of a schedule that repeats stands for all of it in this run. Requires: it has a rotation.
+bool stands_for_all(const sim::Options& options, const planners::Candidate& candidate) {
   return options.model == sim::ModelKind::link && options.ahead == 0 && !is_disturbed(options.conditions) &&
          !options.record_timeline && !options.record_critical_path &&
-         sim::are_slices_alike(schedule, options.size, options.element_size);
+         sim::are_parts_alike(candidate.schedule, candidate.rotation->times, options.size, options.element_size);
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ std::uint32_t simulated_parts(const planners::Candidate& candidate, const Topolo
                               const sim::Options& options, const sim::CopyEngines& engines) {
   const bool repeats = candidate.rotation && costs_nothing(engines) &&
                        sim::can_repeat(candidate.schedule, topology, *candidate.rotation) &&
-                       stands_for_all(options, candidate.schedule);
+                       stands_for_all(options, candidate);
   return repeats ? candidate.rotation->times : 1;
 }
 
@@ -66,7 +66,7 @@ Result<sim::Report> CandidateSimulator::run(const sim::Options& options) const {
   }
   if (candidate_->repaired != nullptr) return add_up(options);
   if (folded_) return run_part(options);
-  return repeats_ && stands_for_all(options, candidate_->schedule) ? run_repeats(options) : run_stored(options);
+  return repeats_ && stands_for_all(options, *candidate_) ? run_repeats(options) : run_stored(options);
 }
 
 Result<sim::Report> CandidateSimulator::run_stored(const sim::Options& options) const {

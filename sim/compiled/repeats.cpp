@@ -15,9 +15,7 @@ bool can_repeat(const Schedule& schedule, const Topology& topology, const Schedu
   const auto adds_time = [](const Node& node) {
     return node.bandwidth.bytes_per_second != 0 || node.reduce_bandwidth.bytes_per_second != 0;
   };
-  if (schedule.slices.empty() || std::ranges::any_of(topology.nodes(), adds_time)) return false;
-  const std::int64_t length = schedule.slices.front().length;
-  return std::ranges::all_of(schedule.slices, [&](const Slice& slice) { return slice.length == length; });
+  return !schedule.slices.empty() && std::ranges::none_of(topology.nodes(), adds_time);
 }
 
 Repeats make_repeats(const Schedule& schedule, const Topology& topology, const ScheduleRotation& rotation) {
@@ -36,12 +34,13 @@ std::optional<Repeats> find_repeats(const Schedule& schedule, const Topology& to
   return make_repeats(schedule, topology, *rotation);
 }
 
-bool are_slices_alike(const Schedule& schedule, Bytes size, std::int64_t element_size) {
+bool are_parts_alike(const Schedule& schedule, std::uint32_t times, Bytes size, std::int64_t element_size) {
   const auto layout = Layout::make(schedule, size, element_size);
   if (!layout) return false;
   const auto bytes = [&](std::size_t slice) { return layout->range(SliceId(slice), 1).length(); };
-  for (std::size_t slice = 1; slice < schedule.slices.size(); ++slice) {
-    if (bytes(slice) != bytes(0)) return false;
+  const std::size_t slices_on = schedule.slices.size() / times;
+  for (std::size_t slice = slices_on; slice < schedule.slices.size(); ++slice) {
+    if (bytes(slice) != bytes(slice - slices_on)) return false;
   }
   return true;
 }

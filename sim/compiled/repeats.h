@@ -19,7 +19,7 @@ struct Repeats {
 };
 
 /// The smallest part that stands for all, in the model `link` without rounds ahead, copy engines and messages that cost
-/// time, and where all slices have equal bytes; nothing where there is none.
+/// time, and where slices that stand for each other have equal bytes (are_parts_alike); nothing where there is none.
 ///
 /// It is proven, not guessed. Call sigma what takes the i-th transfer of a slice to the i-th transfer of the slice one
 /// part on. Then (1) and (2) of ScheduleRotation (schedule/rotation/rotation.h) hold; (3) every slice has channels of
@@ -32,13 +32,14 @@ struct Repeats {
 [[nodiscard]] std::optional<Repeats> find_repeats(const Schedule& schedule, const Topology& topology);
 
 /// The same by a rotation in the same order that is known already, perhaps of the schedule on a network with other
-/// rates and latencies: whether slices and links are alike on this one and nothing but links takes time; and, requiring
+/// rates and latencies: whether links are alike on this one and nothing but links takes time; and, requiring
 /// that, the part.
 [[nodiscard]] bool can_repeat(const Schedule& schedule, const Topology& topology, const ScheduleRotation& rotation);
 [[nodiscard]] Repeats make_repeats(const Schedule& schedule, const Topology& topology,
                                    const ScheduleRotation& rotation);
 
-/// Whether all slices have as many bytes at this size.
-[[nodiscard]] bool are_slices_alike(const Schedule& schedule, Bytes size, std::int64_t element_size);
+/// Whether every slice has as many bytes at this size as the one a part on, where there are so many parts.
+[[nodiscard]] bool are_parts_alike(const Schedule& schedule, std::uint32_t times, Bytes size,
+                                   std::int64_t element_size);
 
 }  // namespace espalier::sim
