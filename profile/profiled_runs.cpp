@@ -157,7 +157,7 @@ Result<ProfiledRuns::Option*> ProfiledRuns::make_ready(const Pair& pair, Bytes s
   return &option;
 }
 
-const Result<sim::Simulator>& ProfiledRuns::find_simulator(Option& option) {
+const Result<sim::RepeatingSimulator>& ProfiledRuns::find_simulator(Option& option) {
   std::call_once(option.making, [&] {
     Option* first = nullptr;
     {
@@ -167,10 +167,11 @@ const Result<sim::Simulator>& ProfiledRuns::find_simulator(Option& option) {
     const Topology& topology = option.setting->topology;
     const sim::CopyEngines engines = option.setting->endpoints.engines();
     if (first != &option) {
-      const Result<sim::Simulator>& alike = find_simulator(*first);
+      const Result<sim::RepeatingSimulator>& alike = find_simulator(*first);
       option.simulator = alike ? alike->on(topology, engines) : tl::unexpected(alike.error());
     } else {
-      option.simulator = sim::Simulator::make(option.pair.candidate->schedule, topology, engines);
+      option.simulator = sim::RepeatingSimulator::make(option.pair.candidate->schedule, topology, engines,
+                                                       option.pair.candidate->rotation);
     }
   });
   return *option.simulator;
@@ -186,26 +187,34 @@ Result<std::vector<ProfiledRuns::Option*>> ProfiledRuns::make_all_ready(const st
   return options;
 }
 
+sim::Options ProfiledRuns::options_of(const Option& option, Bytes size, const Cut& cut) const {
+  sim::Options how;
+  how.size = size;
+  how.set(cut);
+  how.element_size = options_.element_size;
+  how.model = options_.model;
+  how.launch = option.setting->endpoints.launch;
+  how.payload_ppm = option.setting->endpoints.payload_ppm;
+  how.conditions = options_.conditions;
+  return how;
+}
+
 planners::RunCosts ProfiledRuns::costs_of(const Option& option, Bytes size) const {
   planners::RunCosts costs{&*option.chunks, options_.cut};
   costs.fixed.payload = static_cast<double>(option.pair.way->payload_ppm) / whole_ppm;
   costs.fixed.least_chunk = least_chunk_of(*option.pair.way, channels_, size, option.chunks->largest_part());
   costs.fixed.launch = option.setting->endpoints.launch;
+  costs.fixed.parts = sim::simulated_parts(option.pair.candidate->schedule, option.setting->topology,
+                                           option.setting->endpoints.engines(), option.pair.candidate->rotation.get(),
+                                           options_of(option, size, {size, 0}));
   return costs;
 }
 
 Result<const sim::Report*> ProfiledRuns::simulate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline) {
   return runs_.run({&option, size.count, cut.chunk.count, cut.ahead}, deadline, [&]() -> Result<sim::Report> {
-    const Result<sim::Simulator>& simulator = find_simulator(option);
+    const Result<sim::RepeatingSimulator>& simulator = find_simulator(option);
     if (!simulator) return tl::unexpected(simulator.error());
-    sim::Options how;
-    how.size = size;
-    how.set(cut);
-    how.element_size = options_.element_size;
-    how.model = options_.model;
-    how.launch = option.setting->endpoints.launch;
-    how.payload_ppm = option.setting->endpoints.payload_ppm;
-    how.conditions = options_.conditions;
+    sim::Options how = options_of(option, size, cut);
     how.deadline = deadline;
     return simulator->run(how);
   });

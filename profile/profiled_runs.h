@@ -14,6 +14,7 @@
 #include "profile/profile.h"
 #include "profile/setting.h"
 #include "sim/known_runs.h"
+#include "sim/repeating_simulator.h"
 #include "sim/simulate.h"
 
 namespace espalier::profile {
@@ -80,7 +81,7 @@ class ProfiledRuns {
     const Setting* setting = nullptr;
     std::optional<planners::ChunkModel> chunks;
     std::once_flag making;
-    std::optional<Result<sim::Simulator>> simulator;  ///< Made by whoever runs it first.
+    std::optional<Result<sim::RepeatingSimulator>> simulator;  ///< Made by whoever runs it first.
   };
   /// One of those that are to be compared, in the order in which they are looked at.
   struct Prospect {
@@ -100,10 +101,11 @@ class ProfiledRuns {
 
   [[nodiscard]] std::vector<Pair> pairs_of(const planners::Candidate& candidate) const;
   Result<Option*> make_ready(const Pair& pair, Bytes size);
-  const Result<sim::Simulator>& find_simulator(Option& option);
+  const Result<sim::RepeatingSimulator>& find_simulator(Option& option);
   Result<std::vector<Option*>> make_all_ready(const std::vector<Pair>& pairs, Bytes size);
   Result<const Setting*> find_setting(const Pair& pair, std::uint32_t channels, std::uint32_t started);
   Result<Option*> suited_option(const planners::Candidate& candidate, Bytes size);
+  [[nodiscard]] sim::Options options_of(const Option& option, Bytes size, const Cut& cut) const;
   [[nodiscard]] planners::RunCosts costs_of(const Option& option, Bytes size) const;
   Result<const sim::Report*> simulate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline = no_deadline);
   Result<RunReport> evaluate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline);

@@ -6,28 +6,6 @@
 #include "sim/contention_free/walk_ring.h"
 
 namespace espalier::cli {
-namespace {
-
-/// Whether the time is that of links alone.
-bool costs_nothing(const sim::CopyEngines& engines) { return engines.per_rank == 0 && engines.message.count == 0; }
-
-/// Whether a part of a schedule that repeats stands for all of it in this run. Requires: it has a rotation.
-bool stands_for_all(const sim::Options& options, const planners::Candidate& candidate) {
-  return options.model == sim::ModelKind::link && options.ahead == 0 && !is_disturbed(options.conditions) &&
-         !options.record_timeline && !options.record_critical_path &&
-         sim::are_parts_alike(candidate.schedule, candidate.rotation->times, options.size, options.element_size);
-}
-
-}  // namespace
-
-std::uint32_t simulated_parts(const planners::Candidate& candidate, const Topology& topology,
-                              const sim::Options& options, const sim::CopyEngines& engines) {
-  const bool repeats = candidate.rotation && costs_nothing(engines) &&
-                       sim::can_repeat(candidate.schedule, topology, *candidate.rotation) &&
-                       stands_for_all(options, candidate);
-  return repeats ? candidate.rotation->times : 1;
-}
-
 Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& candidate, const Topology& topology,
                                                     const sim::CopyEngines& engines) {
   CandidateSimulator made(candidate, topology, engines);
@@ -39,22 +17,12 @@ Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& c
     made.folded_ = std::make_unique<const planners::FoldedNetwork>(fold(*candidate.symmetric, topology));
     auto simulator = sim::Simulator::make(candidate.schedule, made.folded_->topology, engines, made.folded_->places);
     if (!simulator) return tl::unexpected(simulator.error());
-    made.simulator_ = std::move(*simulator);
+    made.of_part_ = std::move(*simulator);
     return made;
   }
-  made.stored_ = std::make_unique<Stored>();
-  if (candidate.rotation && costs_nothing(engines) &&
-      sim::can_repeat(candidate.schedule, topology, *candidate.rotation)) {
-    made.repeats_ =
-        std::make_unique<const sim::Repeats>(sim::make_repeats(candidate.schedule, topology, *candidate.rotation));
-    auto simulator = sim::Simulator::make(made.repeats_->part, topology, engines, made.repeats_->places);
-    if (!simulator) return tl::unexpected(simulator.error());
-    made.simulator_ = std::move(*simulator);
-    return made;
-  }
-  auto simulator = sim::Simulator::make(candidate.schedule, topology, engines);
-  if (!simulator) return tl::unexpected(simulator.error());
-  std::call_once(made.stored_->once, [&] { made.stored_->made = std::move(simulator); });
+  auto stored = sim::RepeatingSimulator::make(candidate.schedule, topology, engines, candidate.rotation);
+  if (!stored) return tl::unexpected(stored.error());
+  made.stored_ = std::move(*stored);
   return made;
 }
 
@@ -65,25 +33,7 @@ Result<sim::Report> CandidateSimulator::run(const sim::Options& options) const {
     });
   }
   if (candidate_->repaired != nullptr) return add_up(options);
-  if (folded_) return run_part(options);
-  return repeats_ && stands_for_all(options, *candidate_) ? run_repeats(options) : run_stored(options);
-}
-
-Result<sim::Report> CandidateSimulator::run_stored(const sim::Options& options) const {
-  std::call_once(stored_->once,
-                 [&] { stored_->made = sim::Simulator::make(candidate_->schedule, *topology_, engines_); });
-  if (!*stored_->made) return tl::unexpected((*stored_->made).error());
-  return (*stored_->made)->run(options);
-}
-
-Result<sim::Report> CandidateSimulator::run_repeats(const sim::Options& options) const {
-  auto report = simulator_->run(options);
-  if (!report || !report->is_whole) return report;
-  report->events *= repeats_->times;
-  std::vector<sim::LinkUse> links(topology_->link_count());
-  for (std::size_t i = 0; i < links.size(); ++i) links[i] = report->links[repeats_->places.links[i].index()];
-  report->links = std::move(links);
-  return report;
+  return folded_ ? run_part(options) : stored_->run(options);
 }
 
 Result<sim::Report> CandidateSimulator::add_up(const sim::Options& options) const {
@@ -124,7 +74,7 @@ Result<sim::Report> CandidateSimulator::run_part(const sim::Options& options) co
   const std::int64_t elements = options.size.count / options.element_size;
   sim::Options of_part = options;
   of_part.size.count = (elements + ranks - 1) / ranks * options.element_size;
-  auto report = simulator_->run(of_part);
+  auto report = of_part_->run(of_part);
   if (!report) return report;
   report->size = options.size;
   report->events *= static_cast<std::uint64_t>(ranks);

@@ -1,20 +1,14 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "planners/chooser.h"
 #include "planners/symmetric/symmetric_plan.h"
-#include "sim/compiled/repeats.h"
+#include "sim/repeating_simulator.h"
 #include "sim/simulate.h"
 
 namespace espalier::cli {
-
-/// Of how many like parts of a candidate's plan a run simulates one; 1 where there are none, or something tells them
-/// apart. Runs in step are of all parts.
-[[nodiscard]] std::uint32_t simulated_parts(const planners::Candidate& candidate, const Topology& topology,
-                                            const sim::Options& options, const sim::CopyEngines& engines);
 
 /// Simulates one candidate, in whatever form its plan is there: stored, as rings to walk, or as one rank's part. What
 /// was repaired after a failure is not simulated: its time is what its loads, its latencies and the first chunk's way
@@ -32,22 +26,14 @@ class CandidateSimulator {
   CandidateSimulator(const planners::Candidate& candidate, const Topology& topology, const sim::CopyEngines& engines)
       : candidate_(&candidate), topology_(&topology), engines_(engines) {}
   [[nodiscard]] Result<sim::Report> run_part(const sim::Options& options) const;
-  [[nodiscard]] Result<sim::Report> run_stored(const sim::Options& options) const;
-  [[nodiscard]] Result<sim::Report> run_repeats(const sim::Options& options) const;
   [[nodiscard]] Result<sim::Report> add_up(const sim::Options& options) const;
 
   const planners::Candidate* candidate_;
   const Topology* topology_;
   sim::CopyEngines engines_;
   std::unique_ptr<const planners::FoldedNetwork> folded_;  ///< Of a symmetric plan.
-  std::unique_ptr<const sim::Repeats> repeats_;            ///< Of a stored schedule of many transfers, if it repeats.
-  std::optional<sim::Simulator> simulator_;                ///< Of a part that stands for all, if there is one.
-  /// Of the stored schedule, made by whoever needs it first.
-  struct Stored {
-    std::once_flag once;
-    std::optional<Result<sim::Simulator>> made;
-  };
-  std::unique_ptr<Stored> stored_;
+  std::optional<sim::Simulator> of_part_;                  ///< Then: of one rank's part.
+  std::optional<sim::RepeatingSimulator> stored_;          ///< Of a stored schedule.
 };
 
 }  // namespace espalier::cli

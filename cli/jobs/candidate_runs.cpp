@@ -64,7 +64,8 @@ planners::CostsOf CandidateRuns::costs() {
     planners::RunCosts known{&candidate.chunks, options_.cut};
     sim::Options of_run = options_.at(size, {size, 0});
     of_run.conditions.jitter_ppm = 0;
-    known.fixed.parts = simulated_parts(candidate, *topology_, of_run, options_.circumstances.endpoints.engines());
+    known.fixed.parts = sim::simulated_parts(candidate.schedule, *topology_, options_.circumstances.endpoints.engines(),
+                                             candidate.rotation.get(), of_run);
     return known;
   };
 }

@@ -56,6 +56,8 @@ OrStop<compare::Measurements> predict_rows(const Console& console, const Topolog
   if (!sizes) return tl::unexpected(sizes.error());
   const auto algorithms = parse_algorithms(algorithm, true);
   if (!algorithms) return usage(algorithms.error());
+  std::set<std::string> measured;
+  for (const compare::Measurement& row : rows.rows) measured.insert(row.algorithm);
   compare::Measurements predicted{topology.name(), "simulation", topology.name(), {}, {}, {}};
   CandidateRuns::Options options;
   options.profile = std::make_shared<const ChosenProfile>(profile);
@@ -75,7 +77,8 @@ OrStop<compare::Measurements> predict_rows(const Console& console, const Topolog
       row.collective = name;
       row.ranks = collective->rank_count;
       row.size = {size};
-      row.algorithm = run->by();
+      // Who measured the algorithm did not always say with which protocol.
+      row.algorithm = measured.contains(run->planner()) ? run->planner() : run->by();
       row.chunk = run->report.chunk;
       row.seconds = run->report.elapsed.seconds();
       predicted.rows.push_back(std::move(row));

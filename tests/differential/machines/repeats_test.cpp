@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "schedule/layout.h"
 #include "schedule/rotation/rotation.h"
 #include "schedule/verify/verify.h"
+#include "sim/repeating_simulator.h"
 #include "sim/simulate.h"
 #include "topology/yaml/read_topology.h"
 
@@ -177,6 +179,80 @@ TEST(Repeats, AreFoundOnShippedMachines) {
     }
   }
   EXPECT_GT(compared.runs, 6);
+}
+
+/// The same boxes as software finds them: other rates and latencies, and a time per chunk.
+Topology with_software(const Topology& topology) {
+  std::vector<Link> links(topology.links().begin(), topology.links().end());
+  for (Link& link : links) {
+    link.nominal.bytes_per_second = link.nominal.bytes_per_second / 5 * 4;
+    link.latency.count *= 3;
+    link.overhead.count += 1'700'000;
+  }
+  auto made = Topology::make("software", {topology.nodes().begin(), topology.nodes().end()}, std::move(links));
+  ESPALIER_CHECK(made.has_value(), "the machine is one");
+  return *std::move(made);
+}
+
+TEST(RepeatingSimulator, SaysWhatTheWholeDoesOnEveryNetwork) {
+  const Topology boxes_alone = read(boxes(4, false));
+  const Topology of_software = with_software(boxes_alone);
+  Schedule schedule = plan_by("packing", boxes_alone, CollectiveKind::all_reduce);
+  put_images_together(schedule, boxes_alone);
+  const auto rotation = find_rotation(schedule, boxes_alone, MoveOrder::same);
+  ASSERT_TRUE(rotation);
+  const auto known = std::make_shared<const ScheduleRotation>(*rotation);
+  const auto first = sim::RepeatingSimulator::make(schedule, boxes_alone, {}, known);
+  ASSERT_TRUE(first);
+  const auto there = first->on(of_software, {});
+  const auto made_there = sim::RepeatingSimulator::make(schedule, of_software, {}, known);
+  const auto whole = sim::Simulator::make(schedule, of_software);
+  ASSERT_TRUE(there && made_there && whole);
+  const auto expect_equal = [&](const sim::Options& options, bool is_a_part) {
+    EXPECT_EQ(there->parts(options), is_a_part ? rotation->times : 1);
+    EXPECT_EQ(sim::simulated_parts(schedule, of_software, {}, known.get(), options), there->parts(options));
+    const auto expected = whole->run(options), shared = there->run(options), own = made_there->run(options);
+    ASSERT_TRUE(expected && shared && own);
+    for (const auto* found : {&*shared, &*own}) {
+      EXPECT_EQ(found->elapsed, expected->elapsed);
+      EXPECT_EQ(found->events, expected->events);
+      EXPECT_EQ(found->links, expected->links);
+    }
+  };
+  for (const std::int64_t size : {1 << 10, 1 << 20, 1 << 26}) {
+    sim::Options options;
+    options.size = {size};
+    options.chunk = {1 << 16};
+    options.payload_ppm = 937'500;
+    options.launch = {5'000'000};
+    expect_equal(options, true);
+    options.ahead = 2;
+    expect_equal(options, false);
+    options.ahead = 0;
+    options.conditions.jitter_ppm = 20'000;
+    expect_equal(options, false);
+  }
+}
+
+TEST(RepeatingSimulator, RunsAllWhereEnginesTellPartsApart) {
+  const Topology topology = read(boxes(4, false));
+  Schedule schedule = plan_by("packing", topology, CollectiveKind::all_reduce);
+  put_images_together(schedule, topology);
+  const auto rotation = find_rotation(schedule, topology, MoveOrder::same);
+  ASSERT_TRUE(rotation);
+  const auto known = std::make_shared<const ScheduleRotation>(*rotation);
+  sim::CopyEngines engines;
+  engines.message = {300'000};
+  const auto first = sim::RepeatingSimulator::make(schedule, topology, {}, known);
+  ASSERT_TRUE(first);
+  const auto there = first->on(topology, engines);
+  const auto whole = sim::Simulator::make(schedule, topology, engines);
+  ASSERT_TRUE(there && whole);
+  sim::Options options;
+  options.size = {1 << 20};
+  options.chunk = {1 << 16};
+  EXPECT_EQ(there->parts(options), 1U);
+  EXPECT_EQ(there->run(options)->elapsed, whole->run(options)->elapsed);
 }
 
 }  // namespace

@@ -1,0 +1,95 @@
+#include "sim/repeating_simulator.h"
+
+#include <utility>
+
+namespace espalier::sim {
+namespace {
+
+/// Whether the time is that of links alone.
+bool costs_nothing(const CopyEngines& engines) { return engines.per_rank == 0 && engines.message.count == 0; }
+
+bool repeats_on(const Schedule& schedule, const Topology& topology, const CopyEngines& engines,
+                const ScheduleRotation* rotation) {
+  return rotation != nullptr && costs_nothing(engines) && can_repeat(schedule, topology, *rotation);
+}
+
+/// Whether a part of a schedule that repeats stands for all of it in this run.
+bool stands_for_all(const Schedule& schedule, const ScheduleRotation& rotation, const Options& options) {
+  return options.model == ModelKind::link && options.ahead == 0 && !is_disturbed(options.conditions) &&
+         !options.record_timeline && !options.record_critical_path &&
+         are_parts_alike(schedule, rotation.times, options.size, options.element_size);
+}
+
+}  // namespace
+
+RepeatingSimulator::RepeatingSimulator(const Schedule& schedule, const Topology& topology, const CopyEngines& engines,
+                                       std::shared_ptr<const ScheduleRotation> rotation)
+    : schedule_(&schedule), topology_(&topology), engines_(engines), rotation_(std::move(rotation)) {}
+
+Result<RepeatingSimulator> RepeatingSimulator::make(const Schedule& schedule, const Topology& topology,
+                                                    const CopyEngines& engines,
+                                                    std::shared_ptr<const ScheduleRotation> rotation) {
+  RepeatingSimulator made(schedule, topology, engines, std::move(rotation));
+  if (repeats_on(schedule, topology, engines, made.rotation_.get())) {
+    auto repeats = std::make_shared<const Repeats>(make_repeats(schedule, topology, *made.rotation_));
+    if (auto ready = made.make_part(std::move(repeats)); !ready) return tl::unexpected(ready.error());
+  } else if (const auto& whole = made.find_whole(); !whole) {
+    return tl::unexpected(whole.error());
+  }
+  return made;
+}
+
+Result<RepeatingSimulator> RepeatingSimulator::on(const Topology& topology, const CopyEngines& engines) const {
+  if (!repeats_ || !repeats_on(*schedule_, topology, engines, rotation_.get())) {
+    const Result<Simulator>& here = find_whole();
+    if (!here) return tl::unexpected(here.error());
+    auto whole = here->on(topology, engines);
+    if (!whole) return tl::unexpected(whole.error());
+    RepeatingSimulator made(*schedule_, topology, engines, nullptr);
+    std::call_once(made.whole_->once, [&] { made.whole_->made = std::move(whole); });
+    return made;
+  }
+  RepeatingSimulator made(*schedule_, topology, engines, rotation_);
+  if (auto ready = made.make_part(repeats_); !ready) return tl::unexpected(ready.error());
+  return made;
+}
+
+Result<void> RepeatingSimulator::make_part(std::shared_ptr<const Repeats> repeats) {
+  auto part = Simulator::make(repeats->part, *topology_, engines_, repeats->places);
+  if (!part) return tl::unexpected(part.error());
+  part_ = std::move(*part);
+  repeats_ = std::move(repeats);
+  return {};
+}
+
+const Result<Simulator>& RepeatingSimulator::find_whole() const {
+  std::call_once(whole_->once, [&] { whole_->made = Simulator::make(*schedule_, *topology_, engines_); });
+  return *whole_->made;
+}
+
+std::uint32_t RepeatingSimulator::parts(const Options& options) const {
+  return repeats_ && stands_for_all(*schedule_, *rotation_, options) ? repeats_->times : 1;
+}
+
+Result<Report> RepeatingSimulator::run(const Options& options) const {
+  if (parts(options) == 1) {
+    const Result<Simulator>& whole = find_whole();
+    return whole ? whole->run(options) : tl::unexpected(whole.error());
+  }
+  auto report = part_->run(options);
+  if (!report || !report->is_whole) return report;
+  report->events *= repeats_->times;
+  std::vector<LinkUse> links(topology_->link_count());
+  for (std::size_t i = 0; i < links.size(); ++i) links[i] = report->links[repeats_->places.links[i].index()];
+  report->links = std::move(links);
+  return report;
+}
+
+std::uint32_t simulated_parts(const Schedule& schedule, const Topology& topology, const CopyEngines& engines,
+                              const ScheduleRotation* rotation, const Options& options) {
+  const bool repeats =
+      repeats_on(schedule, topology, engines, rotation) && stands_for_all(schedule, *rotation, options);
+  return repeats ? rotation->times : 1;
+}
+
+}  // namespace espalier::sim
