@@ -14,6 +14,7 @@
 #include "cli/jobs/run_task.h"
 #include "cli/output/json_text.h"
 #include "cli/reports/run_output.h"
+#include "engine/cuda/device/block_choice.h"
 #include "engine/cuda/device/gpu_measure.h"
 #include "engine/cuda/kernels/embedded_kernels.h"
 #include "planners/bounds/bound.h"
@@ -24,8 +25,8 @@ namespace {
 
 using Gpus = std::vector<std::unique_ptr<engine::cuda::CudaDevice>>;
 
-/// Where neither the user nor the plan chose one: not tuned, as no GPU was measured yet.
-constexpr Bytes default_gpu_chunk{std::int64_t{512} << 10};
+/// Of copies that the host gives to streams, where neither the user nor the plan chose one.
+constexpr Bytes chunk_of_copies{std::int64_t{16} << 20};
 
 Result<std::shared_ptr<const engine::cuda::Driver>> load_driver() {
   if (engine::cuda::embedded_kernels().empty()) {
@@ -111,19 +112,30 @@ class GpuRun {
     return {};
   }
 
-  [[nodiscard]] engine::cuda::GpuCase case_of(const SourcedSchedule& sourced, Bytes size) const {
-    const Bytes chunk = task_.chunk ? *task_.chunk : sourced.chunk.count > 0 ? sourced.chunk : default_gpu_chunk;
-    return {*sourced.schedule, data_of(task_, size), Cut{chunk, 0},
-            std::chrono::milliseconds(static_cast<std::int64_t>(flags_.timeout * 1000)), path_};
+  [[nodiscard]] Result<Bytes> choose_chunk(const SourcedSchedule& sourced) const {
+    if (task_.chunk) return *task_.chunk;
+    if (sourced.chunk.count > 0) return sourced.chunk;
+    if (path_ == engine::cuda::GpuPath::copies) return chunk_of_copies;
+    const auto blocks = engine::cuda::most_blocks_on(gpus_, task_.collective.rank_count, task_.type, task_.operation);
+    if (!blocks) return tl::unexpected(blocks.error());
+    return engine::cuda::choose_gpu_chunk(*sourced.schedule, *blocks);
+  }
+
+  [[nodiscard]] Result<engine::cuda::GpuCase> case_of(const SourcedSchedule& sourced, Bytes size) const {
+    const auto chunk = choose_chunk(sourced);
+    if (!chunk) return tl::unexpected(chunk.error());
+    return engine::cuda::GpuCase{*sourced.schedule, data_of(task_, size), Cut{*chunk, 0},
+                                 std::chrono::milliseconds(static_cast<std::int64_t>(flags_.timeout * 1000)), path_};
   }
 
   Result<void> run_size(const ScheduleSource& source, Bytes size) {
     const auto sourced = source(task_.collective, size);
     if (!sourced) return tl::unexpected(sourced.error());
-    const engine::cuda::GpuCase gpu_case = case_of(*sourced, size);
-    const auto measured = engine::cuda::measure_on_gpus(gpus_, gpu_case, output_.options);
+    const auto gpu_case = case_of(*sourced, size);
+    if (!gpu_case) return tl::unexpected(gpu_case.error());
+    const auto measured = engine::cuda::measure_on_gpus(gpus_, *gpu_case, output_.options);
     if (!measured) return tl::unexpected(measured.error());
-    output_.results.push_back({gpu_case.data, size, sourced->schedule->algorithm, gpu_case.cut, *measured});
+    output_.results.push_back({gpu_case->data, size, sourced->schedule->algorithm, gpu_case->cut, *measured});
     print(run_row(output_, output_.results.back()));
     return {};
   }
@@ -134,8 +146,9 @@ class GpuRun {
     if (!sourced) return tl::unexpected(sourced.error());
     const std::string title = fmt::format("{}, {}, {} on {}", to_string(task_.collective.kind),
                                           sourced->schedule->algorithm, format_size(size), output_.topology);
-    auto recorded =
-        engine::cuda::record_on_gpus(gpus_, case_of(*sourced, size), output_.options, title, output_.rank_names);
+    const auto gpu_case = case_of(*sourced, size);
+    if (!gpu_case) return tl::unexpected(gpu_case.error());
+    auto recorded = engine::cuda::record_on_gpus(gpus_, *gpu_case, output_.options, title, output_.rank_names);
     if (!recorded) return tl::unexpected(recorded.error());
     const auto written = write_trace_file(console_, flags_.trace, recorded->timeline);
     if (!written) {

@@ -171,6 +171,7 @@ Result<std::byte*> SharedDomain::open_device_memory(std::uint32_t rank, SharedBu
   if (!mapped) return tl::unexpected(mapped.error());
   std::shared_ptr<std::byte>& opened = (*mapped)->device_memory;
   if (opened) return opened.get();
+  close_freed(peers_.at(rank));
   const auto& name = *reinterpret_cast<const DeviceMemoryName*>((*mapped)->memory->data());
   const auto size = std::min<std::size_t>(name.size, name.text.size());
   const auto memory = device_.open_memory(std::string_view(name.text.data(), size));
@@ -203,6 +204,16 @@ Result<SharedDomain::Mapped*> SharedDomain::find_mapped(std::uint32_t rank, Shar
   mapped = {id.generation, std::make_shared<const SharedMemory>(std::move(*memory)), nullptr};
   has_mapped_.store(true, std::memory_order_relaxed);
   return &mapped;
+}
+
+/// A device may refuse to open memory in whose place it still has some open that its owner has freed.
+/// Requires: the lock.
+void SharedDomain::close_freed(Peer& peer) {
+  const Directory& directory = directory_in(peer.directory);
+  for (auto& [slot, mapped] : peer.buffers) {
+    if (directory.entries[slot].generation.load(std::memory_order_acquire) == mapped.generation) continue;
+    mapped.device_memory.reset();
+  }
 }
 
 void SharedDomain::unmap_freed() {

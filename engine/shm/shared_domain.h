@@ -100,6 +100,7 @@ class SharedDomain {
   explicit SharedDomain(Device& device) : device_(device) {}
   Result<Allocation> add(SharedMemory memory);
   Result<Mapped*> find_mapped(std::uint32_t rank, SharedBufferId id);
+  static void close_freed(Peer& peer);
   void unmap_freed();
   [[nodiscard]] static Directory& directory_in(const SharedMemory& memory);
 

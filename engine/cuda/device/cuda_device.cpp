@@ -212,9 +212,15 @@ Result<std::byte*> CudaDevice::open_memory(std::string_view shared) {
     return reinterpret_cast<std::byte*>(memory.address);
   }
   DeviceAddress begin = 0;
-  const auto done = driver_->check(driver_->api().open_ipc_handle(&begin, memory.handle, ipc_lazy_peer_access),
-                                   fmt::format("open memory of another process on GPU {}", ordinal_));
-  if (!done) return tl::unexpected(done.error());
+  const DriverStatus status = driver_->api().open_ipc_handle(&begin, memory.handle, ipc_lazy_peer_access);
+  if (auto done = driver_->check(status, fmt::format("open memory of another process on GPU {}", ordinal_)); !done) {
+    if (status == status_already_mapped) {
+      done.error().help =
+          "memory that its owner has freed is still open here: allocate 2 MiB or more at a time, which has "
+          "a place of its own, or free it later";
+    }
+    return tl::unexpected(done.error());
+  }
   auto* const data = reinterpret_cast<std::byte*>(begin + memory.offset);
   const std::lock_guard lock(mutex_);
   opened_.emplace(data, begin);

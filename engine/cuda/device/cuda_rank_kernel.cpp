@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "base/check.h"
+#include "engine/cuda/device/block_choice.h"
 #include "engine/cuda/device/cuda_queue.h"
 #include "engine/cuda/run_on_threads.h"
 #include "engine/cuda/verify_program.h"
@@ -14,19 +15,11 @@
 namespace espalier::engine::cuda {
 namespace {
 
-/// As in gpu_measure: not tuned, for no GPU was measured.
-constexpr std::uint32_t most_blocks = 64;
-constexpr std::uint32_t streams_per_pair = 4;
-constexpr std::int64_t least_bytes_of_block = std::int64_t{32} << 10;
-constexpr std::int64_t most_low_latency_bytes = std::int64_t{32} << 10;
-
 BlockOptions block_options(const RankKernel::Shape& shape) {
-  const std::int64_t together = std::clamp<std::int64_t>(shape.cut.chunk.count / least_bytes_of_block, 1, 8);
-  return {.streams_per_pair = streams_per_pair,
-          .blocks_per_rank = std::clamp(shape.blocks, 1U, most_blocks),
-          .blocks_per_stream = static_cast<std::uint32_t>(together),
-          .low_latency = shape.in_kernel.empty() && shape.layout.size().count <= most_low_latency_bytes,
-          .in_kernel = shape.in_kernel};
+  BlockOptions options = choose_blocks(shape.schedule, shape.layout, shape.cut, shape.blocks);
+  options.low_latency &= shape.in_kernel.empty();
+  options.in_kernel = shape.in_kernel;
+  return options;
 }
 
 /// Whose memories the steps of a rank read, and write beside its own. Steps with mailboxes touch their own alone.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "engine/cuda/chunk_times.h"
+#include "engine/cuda/device/block_choice.h"
 #include "engine/cuda/device/gpu_ranks.h"
 #include "engine/cuda/device/host_driven_ranks.h"
 #include "engine/cuda/verify_program.h"
@@ -15,13 +17,8 @@ namespace {
 
 using Gpus = std::vector<std::unique_ptr<CudaDevice>>;
 
-/// The most blocks that a rank has, and the fewest bytes of a chunk that are worth a block. Not tuned: no GPU was
-/// measured.
-constexpr std::uint32_t most_blocks_per_rank = 64;
-constexpr std::int64_t least_bytes_of_a_block = std::int64_t{32} << 10;
-constexpr std::uint32_t streams_of_a_pair = 4;
-/// The largest message for which mailboxes are taken: they move twice the bytes and save a round trip per transfer.
-constexpr std::int64_t most_bytes_of_mailboxes = std::int64_t{32} << 10;
+/// Of calls whose copies the host gives to streams.
+constexpr std::uint32_t streams_of_copies = 4;
 
 Times summarise_times(std::vector<std::int64_t> times) {
   std::ranges::sort(times);
@@ -48,7 +45,7 @@ class CaseOnGpus {
     const auto layout =
         Layout::make(case_.schedule, Bytes{static_cast<std::int64_t>(case_.data.count) * element}, element);
     if (!layout) return tl::unexpected(layout.error());
-    const auto options = choose_blocks();
+    const auto options = block_options(*layout);
     if (!options) return tl::unexpected(options.error());
     auto program = compile_for_device(case_.schedule, *layout, case_.cut, *options);
     if (!program) return tl::unexpected(program.error());
@@ -107,26 +104,13 @@ class CaseOnGpus {
   [[nodiscard]] GpuProgram& ranks() { return *ranks_; }
 
  private:
-  Result<BlockOptions> choose_blocks() {
-    const std::vector<std::size_t> places = place_ranks(case_.data.ranks, gpus_.size());
-    for (const std::size_t gpu : places) of_rank_.push_back(gpus_[gpu].get());
+  Result<BlockOptions> block_options(const Layout& layout) {
+    for (const std::size_t gpu : place_ranks(case_.data.ranks, gpus_.size())) of_rank_.push_back(gpus_[gpu].get());
     // A stream of the host's for each stream of the schedule: what a copy is given it moves alone.
-    if (case_.path == GpuPath::copies) return BlockOptions{.blocks_per_rank = streams_of_a_pair, .forwards = false};
-    std::uint32_t blocks = most_blocks_per_rank;
-    for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-      const auto ranks = static_cast<std::uint32_t>(std::ranges::count(places, gpu));
-      if (ranks == 0) continue;
-      const auto limit = gpus_[gpu]->residency(case_.data.type, case_.data.operation);
-      if (!limit) return tl::unexpected(limit.error());
-      blocks = std::min(blocks, limit->multiprocessors * limit->blocks_per_multiprocessor / ranks);
-    }
-    const std::int64_t together = std::clamp<std::int64_t>(case_.cut.chunk.count / least_bytes_of_a_block, 1, 8);
-    const bool low_latency =
-        static_cast<std::int64_t>(case_.data.count) * size_of(case_.data.type) <= most_bytes_of_mailboxes;
-    return BlockOptions{.streams_per_pair = streams_of_a_pair,
-                        .blocks_per_rank = std::max(1U, blocks),
-                        .blocks_per_stream = static_cast<std::uint32_t>(together),
-                        .low_latency = low_latency};
+    if (case_.path == GpuPath::copies) return BlockOptions{.blocks_per_rank = streams_of_copies, .forwards = false};
+    const auto most = most_blocks_on(gpus_, case_.data.ranks, case_.data.type, case_.data.operation);
+    if (!most) return tl::unexpected(most.error());
+    return choose_blocks(case_.schedule, layout, case_.cut, *most);
   }
 
   Result<std::byte*> allocate(CudaDevice& gpu, std::int64_t bytes) {
@@ -217,6 +201,20 @@ std::vector<std::size_t> place_ranks(std::size_t ranks, std::size_t gpus) {
   std::vector<std::size_t> places(ranks);
   for (std::size_t rank = 0; rank < ranks; ++rank) places[rank] = ranks <= gpus ? rank : rank * gpus / ranks;
   return places;
+}
+
+Result<std::uint32_t> most_blocks_on(const Gpus& gpus, std::uint32_t ranks, ElementType type,
+                                     ReduceOperation operation) {
+  const std::vector<std::size_t> places = place_ranks(ranks, gpus.size());
+  std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
+  for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+    const auto on_it = static_cast<std::uint32_t>(std::ranges::count(places, gpu));
+    if (on_it == 0) continue;
+    const auto limit = gpus[gpu]->residency(type, operation);
+    if (!limit) return tl::unexpected(limit.error());
+    most = std::min(most, std::max(1U, limit->multiprocessors * limit->blocks_per_multiprocessor / on_it));
+  }
+  return most;
 }
 
 Result<RunMeasurement> measure_on_gpus(const Gpus& gpus, const GpuCase& gpu_case, const MeasureOptions& options) {

@@ -25,6 +25,11 @@ struct GpuCase {
 /// On which GPU each rank is: neighbours together, as evenly as it goes.
 std::vector<std::size_t> place_ranks(std::size_t ranks, std::size_t gpus);
 
+/// The most blocks that each rank may have, as all ranks of a GPU run at a time. Errors: those of
+/// CudaDevice::residency.
+Result<std::uint32_t> most_blocks_on(const std::vector<std::unique_ptr<CudaDevice>>& gpus, std::uint32_t ranks,
+                                     ElementType type, ReduceOperation operation);
+
 /// Runs all ranks of a schedule on GPUs of this process: warm-ups, then iterations one after the other, out of place
 /// and in place. Times are the host's, from launch to end. Errors: those of compile_for_device, verify and GpuRanks.
 Result<RunMeasurement> measure_on_gpus(const std::vector<std::unique_ptr<CudaDevice>>& gpus, const GpuCase& gpu_case,

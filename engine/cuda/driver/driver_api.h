@@ -94,6 +94,7 @@ struct DriverApi {
 
 inline constexpr DriverStatus status_success = 0;
 inline constexpr DriverStatus status_not_ready = 600;
+inline constexpr DriverStatus status_already_mapped = 208;
 inline constexpr DriverStatus status_peer_access_already_enabled = 704;
 
 /// CUdevice_attribute.

@@ -64,6 +64,7 @@ class HostMover {
 
 /// One thread as a block, or as a grid.
 struct HostTeam {
+  static constexpr std::uint32_t quick_polls = 1;
   static constexpr std::uint32_t polls_per_look = 1;
   static constexpr bool has_bulk_copies = true;
 

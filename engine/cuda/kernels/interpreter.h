@@ -24,7 +24,9 @@ ESPALIER_KERNEL_CODE void stop(const KernelCall& call, const KernelBlock& block,
   if (team.index() == 0) call.progress[block.number].is_stopped = 1;
 }
 
-/// Asks again and again whether something is there; false when the block has to stop. `wait`: of the program's waits,
+/// Asks again and again whether something is there, in its own time after some while: who waits long must not keep
+/// others from memory. The abort flag lies with the host, behind a bus, so it is looked at seldom. False when the block
+/// has to stop. `wait`: of the program's waits,
 /// for the report; `seen` is what it was last.
 template <class Team, class IsThere>
 ESPALIER_KERNEL_CODE bool await(const KernelCall& call, const KernelBlock& block, std::uint32_t step,
@@ -32,6 +34,7 @@ ESPALIER_KERNEL_CODE bool await(const KernelCall& call, const KernelBlock& block
                                 const IsThere& is_there) {
   for (std::uint32_t polls = 1;; ++polls) {
     if (is_there()) return true;
+    if (polls >= Team::quick_polls) team.pause();
     if (polls % Team::polls_per_look != 0) continue;
     const bool is_late = team.now() >= ends_at;
     const bool is_aborted = team.load_relaxed(call.abort_flag) != 0;
@@ -41,21 +44,23 @@ ESPALIER_KERNEL_CODE bool await(const KernelCall& call, const KernelBlock& block
       report_end(call, block, {state, step, wait, seen}, team);
       return false;
     }
-    team.pause();
   }
 }
 
-/// Waits for a counter; false when the block has to stop.
+/// Waits for a counter; false when the block has to stop. It is polled with relaxed loads and acquired once: on GPUs
+/// every load that acquires drops what the multiprocessor has cached, under the hands of the block beside it.
 template <class Team>
 ESPALIER_KERNEL_CODE bool await_counter(const KernelCall& call, const KernelBlock& block, std::uint32_t step,
                                         std::uint32_t index, std::uint64_t ends_at, Team& team) {
   const KernelWait wait = call.waits[index];
   const std::uint32_t goal = call.progress[block.number].run * wait.per_run + wait.count;
   std::uint32_t seen = 0;
-  return await(call, block, step, index, ends_at, seen, team, [&] {
-    seen = team.load_acquire(wait.counter);
+  const bool came = await(call, block, step, index, ends_at, seen, team, [&] {
+    seen = team.load_relaxed(wait.counter);
     return static_cast<std::int32_t>(seen - goal) >= 0;
   });
+  if (came) seen = team.load_acquire(wait.counter);
+  return came;
 }
 
 ESPALIER_KERNEL_CODE unsigned char* written_at(const KernelMemory& memory, KernelPlace place, std::int64_t offset) {

@@ -73,7 +73,8 @@ struct BulkMover {
 
 /// The threads of a block.
 struct BlockTeam {
-  static constexpr std::uint32_t polls_per_look = 256;
+  static constexpr std::uint32_t quick_polls = 32;
+  static constexpr std::uint32_t polls_per_look = 1024;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   static constexpr bool has_bulk_copies = true;
   BulkMover bulk;
@@ -85,7 +86,7 @@ struct BlockTeam {
   __device__ __forceinline__ std::uint32_t index() const { return threadIdx.x; }
   __device__ __forceinline__ std::uint32_t size() const { return blockDim.x; }
   __device__ __forceinline__ bool any(bool value) const { return __syncthreads_or(value ? 1 : 0) != 0; }
-  __device__ __forceinline__ void pause() const { __nanosleep(100); }
+  __device__ __forceinline__ void pause() const { __nanosleep(200); }
 
   __device__ __forceinline__ std::uint32_t load_acquire(const std::uint32_t* from) const {
     std::uint32_t value;

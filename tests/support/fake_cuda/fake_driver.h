@@ -104,6 +104,12 @@ struct FakeMemory {
   int file = -1;
 };
 
+/// Of another process: the file there that it was opened from.
+struct OpenedMemory {
+  std::string path;
+  std::uint64_t file_number = 0;
+};
+
 struct FakeDriver {
   std::recursive_mutex mutex;
   bool is_initialized = false;
@@ -123,6 +129,7 @@ struct FakeDriver {
   std::size_t used = 0;
   bool has_dma_bufs = true;
   std::map<DeviceAddress, FakeMemory> memories;
+  std::map<DeviceAddress, OpenedMemory> opened;
   std::map<DeviceAddress, std::size_t> reachable;  ///< Bytes that kernels may touch, by their first.
 
   [[nodiscard]] bool reaches(DeviceAddress address, std::size_t bytes) const {

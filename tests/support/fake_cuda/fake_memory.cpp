@@ -1,7 +1,10 @@
 // The fake driver: memory of GPUs, of the processor, and of other processes.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "tests/support/fake_cuda/fake_driver.h"
 
@@ -18,6 +21,21 @@ struct FakeHandle {
   int file = -1;
   std::size_t bytes = 0;
 };
+
+/// The number of a file that a path leads to, 0 where it leads nowhere.
+std::uint64_t file_number(const std::string& path) {
+  struct stat of {};
+  return stat(path.c_str(), &of) == 0 ? of.st_ino : 0;
+}
+
+/// Whether its owner has given some memory of this path's process back that is still open here.
+bool has_freed_memory_open(pid_t process) {
+  const std::string of_process = "/proc/" + std::to_string(process) + "/fd/";
+  return std::ranges::any_of(fake().opened, [&](const auto& each) {
+    const auto& [path, number] = each.second;
+    return path.starts_with(of_process) && file_number(path) != number;
+  });
+}
 
 }  // namespace
 
@@ -118,7 +136,8 @@ DriverStatus cuIpcGetMemHandle(IpcHandle* handle, DeviceAddress address) {
   return status_success;
 }
 
-/// Not in the process whose memory it is, as the driver has it.
+/// Not in the process whose memory it is, as the driver has it; nor in the place of memory that was freed and is still
+/// open, which the driver says when the two lie over each other.
 DriverStatus cuIpcOpenMemHandle_v2(DeviceAddress* address, IpcHandle handle, unsigned flags) {
   ENTER(cuIpcOpenMemHandle_v2);
   FakeHandle told;
@@ -126,6 +145,7 @@ DriverStatus cuIpcOpenMemHandle_v2(DeviceAddress* address, IpcHandle handle, uns
   if (flags != espalier::engine::cuda::ipc_lazy_peer_access || told.process == getpid()) return invalid_value;
   if (!fake().has_peers) return peer_access_unsupported;
   const std::string path = "/proc/" + std::to_string(told.process) + "/fd/" + std::to_string(told.file);
+  if (has_freed_memory_open(told.process)) return espalier::engine::cuda::status_already_mapped;
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return invalid_value;
   void* const data = mmap(nullptr, whole_pages(told.bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -133,6 +153,7 @@ DriverStatus cuIpcOpenMemHandle_v2(DeviceAddress* address, IpcHandle handle, uns
   if (data == MAP_FAILED) return out_of_memory;
   *address = reinterpret_cast<DeviceAddress>(data);
   fake().reachable[*address] = whole_pages(told.bytes);
+  fake().opened[*address] = {path, file_number(path)};
   return status_success;
 }
 
@@ -142,6 +163,7 @@ DriverStatus cuIpcCloseMemHandle(DeviceAddress address) {
   if (found == fake().reachable.end()) return invalid_value;
   munmap(reinterpret_cast<void*>(address), found->second);
   fake().reachable.erase(found);
+  fake().opened.erase(address);
   return status_success;
 }
 
