@@ -28,6 +28,12 @@ if(NOT BLISS_FOUND)  # Its own Makefile installs no file for pkg-config.
 endif()
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(IBVERBS IMPORTED_TARGET libibverbs)  # without it there is no transport verbs
+# The command's allocator; sanitizers bring their own. Without it glibc's serves, which takes a fifth longer on large plans.
+find_path(ESPALIER_MIMALLOC_INCLUDE mimalloc.h)
+find_library(ESPALIER_MIMALLOC_LIBRARY mimalloc)
+if(ESPALIER_MIMALLOC_INCLUDE AND ESPALIER_MIMALLOC_LIBRARY AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  set(ESPALIER_HAS_MIMALLOC ON)
+endif()
 if(ESPALIER_TESTS OR ESPALIER_BENCH)
   pkg_check_modules(SIMGRID IMPORTED_TARGET simgrid)  # a peer: what needs it is left out where it is missing
 endif()

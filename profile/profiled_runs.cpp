@@ -145,16 +145,24 @@ Result<ProfiledRuns::Option*> ProfiledRuns::make_ready(const Pair& pair, Bytes s
   const std::uint32_t started = options_.launch.per_channel.count > 0
                                     ? channels_started(pair.shape, pair.protocol, all, size, topology_.rank_count())
                                     : 1;
+  Option* option = nullptr;
+  KnownChunks* chunks = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    option = &made_[{pair.candidate, pair.protocol, channels, started}];
+    chunks = &chunks_[{pair.candidate, pair.protocol, channels}];
+    if (option->setting == nullptr) {
+      const auto setting = find_setting(pair, channels, started);
+      if (!setting) return tl::unexpected(setting.error());
+      option->pair = pair;
+      option->channels = channels;
+      option->setting = *setting;
+    }
+  }
+  std::call_once(chunks->making, [&] { chunks->model.emplace(pair.candidate->schedule, option->setting->topology); });
   const std::scoped_lock lock(mutex_);
-  Option& option = made_[{pair.candidate, pair.protocol, channels, started}];
-  if (option.setting != nullptr) return &option;
-  const auto setting = find_setting(pair, channels, started);
-  if (!setting) return tl::unexpected(setting.error());
-  option.pair = pair;
-  option.channels = channels;
-  option.setting = *setting;
-  option.chunks.emplace(pair.candidate->schedule, (*setting)->topology);
-  return &option;
+  if (option->chunks == nullptr) option->chunks = &*chunks->model;
+  return option;
 }
 
 const Result<sim::RepeatingSimulator>& ProfiledRuns::find_simulator(Option& option) {
@@ -200,7 +208,7 @@ sim::Options ProfiledRuns::options_of(const Option& option, Bytes size, const Cu
 }
 
 planners::RunCosts ProfiledRuns::costs_of(const Option& option, Bytes size) const {
-  planners::RunCosts costs{&*option.chunks, options_.cut};
+  planners::RunCosts costs{option.chunks, options_.cut};
   costs.fixed.payload = static_cast<double>(option.pair.way->payload_ppm) / whole_ppm;
   costs.fixed.least_chunk = least_chunk_of(*option.pair.way, channels_, size, option.chunks->largest_part());
   costs.fixed.launch = option.setting->endpoints.launch;

@@ -79,9 +79,14 @@ class ProfiledRuns {
     Pair pair;
     std::uint32_t channels = 1;
     const Setting* setting = nullptr;
-    std::optional<planners::ChunkModel> chunks;
+    const planners::ChunkModel* chunks = nullptr;
     std::once_flag making;
     std::optional<Result<sim::RepeatingSimulator>> simulator;  ///< Made by whoever runs it first.
+  };
+  /// What is known of a candidate's chunks in a setting, whatever its launch takes. Made by whoever asks first.
+  struct KnownChunks {
+    std::once_flag making;
+    std::optional<planners::ChunkModel> model;
   };
   /// One of those that are to be compared, in the order in which they are looked at.
   struct Prospect {
@@ -123,9 +128,11 @@ class ProfiledRuns {
   std::size_t machines_ = 1;
   std::uint32_t channels_ = 1;  ///< That the software opens here.
   sim::KnownRuns runs_;
-  std::mutex mutex_;  ///< Of all below; what they hold is not changed once it is made.
+  std::mutex
+      mutex_;  ///< Of all below; what they hold is not changed once it is made, without it where that takes long.
   std::map<std::tuple<Shape, sim::Protocol, std::uint32_t, std::uint32_t>, std::unique_ptr<Setting>> settings_;
   std::map<std::tuple<const planners::Candidate*, sim::Protocol, std::uint32_t, std::uint32_t>, Option> made_;
+  std::map<std::tuple<const planners::Candidate*, sim::Protocol, std::uint32_t>, KnownChunks> chunks_;
   /// Of the options that differ in channels alone the first that ran: the others share what it worked out.
   std::map<std::pair<const planners::Candidate*, sim::Protocol>, Option*> first_to_run_;
   std::optional<Topology> counted_;  ///< As NCCL's tuner counts its links.

@@ -170,10 +170,13 @@ Result<Explained> pick(CandidateRuns& runs, const planners::Candidates& candidat
 /// Under a profile: the plan where one was given, what NCCL takes where only that competes, else the fastest.
 Result<Explained> pick_profiled(CandidateRuns& runs, const planners::Candidates& candidates, Bytes size, bool is_plan) {
   Explained explained;
-  for (const planners::Candidate& candidate : candidates.made) {
-    auto run = runs.run(candidate.planner, size);
+  std::vector<std::optional<Result<CandidateRun>>> ran(candidates.made.size());
+  run_parallel(ran.size(), usable_threads(),
+               [&](std::size_t i) { ran[i] = runs.run(candidates.made[i].planner, size); });
+  for (std::size_t i = 0; i < ran.size(); ++i) {
+    const Result<CandidateRun>& run = *ran[i];
     if (!run) return tl::unexpected(run.error());
-    explained.trials.push_back({&candidate, static_cast<const RunReport&>(run->report), 0});
+    explained.trials.push_back({&candidates.made[i], static_cast<const RunReport&>(run->report), 0});
   }
   std::ranges::stable_sort(explained.trials, {}, [](const planners::Trial& trial) { return trial.run->elapsed; });
   const bool is_nccl = std::ranges::all_of(

@@ -13,7 +13,8 @@ import sys
 # What the build looks for, and what Spack calls it; None: Spack has it anyway.
 IN_SPACK = {"Threads": None, "PkgConfig": "pkgconfig", "fmt": "fmt", "yaml-cpp": "yaml-cpp", "nlohmann_json": "nlohmann-json", "pugixml": "pugixml",
             "OpenSSL": "openssl", "Boost": "boost", "ZLIB": "zlib-api", "Eigen3": "eigen", "CLI/CLI.hpp": "cli11", "tl/expected.hpp": "tl-expected",
-            "clp": "clp", "libbliss-cxx": "bliss", "bliss/graph.hh": "bliss", "bliss": "bliss", "libisal": "isa-l", "libibverbs": "rdma-core"}
+            "clp": "clp", "libbliss-cxx": "bliss", "bliss/graph.hh": "bliss", "bliss": "bliss", "libisal": "isa-l", "libibverbs": "rdma-core",
+            "mimalloc.h": "mimalloc", "mimalloc": "mimalloc"}
 # What Spack's recipe takes beside them: tools, and what the Python package needs.
 NOT_LOOKED_FOR = {"cxx", "cmake", "gmp", "python", "py-pybind11", "py-numpy"}
 
@@ -23,8 +24,8 @@ def looked_for(repository):
     text = (repository / "cmake/EspalierDependencies.cmake").read_text(encoding="utf-8")
     text = re.sub(r"^if\(ESPALIER_(?:TESTS|BENCH)\b.*?^endif\(\)", "", text, flags=re.M | re.S)
     text = re.sub(r"#.*", "", text)
-    found = set(re.findall(r"find_package\((\S+?)[ )]", text)) | set(re.findall(r"find_path\(\S+ (\S+)", text))
-    found |= set(re.findall(r"find_library\(\S+ (\S+)", text))
+    found = set(re.findall(r"find_package\((\S+?)[ )]", text)) | set(re.findall(r"find_path\(\S+ ([^\s)]+)", text))
+    found |= set(re.findall(r"find_library\(\S+ ([^\s)]+)", text))
     for words in re.findall(r"pkg_check_modules\(([^)]*)\)", text):
         found.add(words.split()[-1])
     return found

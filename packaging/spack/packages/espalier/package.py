@@ -28,6 +28,7 @@ class Espalier(CMakePackage):
     depends_on("bliss@0.73:")
     depends_on("gmp")
     depends_on("isa-l")
+    depends_on("mimalloc@2:2")
     depends_on("openssl@3:")
     depends_on("zlib-api")
     depends_on("rdma-core", when="+verbs")
