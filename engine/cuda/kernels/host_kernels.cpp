@@ -64,7 +64,7 @@ class HostMover {
 
 /// One thread as a block, or as a grid.
 struct HostTeam {
-  static constexpr std::uint32_t quick_polls = 1;
+  static constexpr std::uint32_t quick_polls = 64;
   static constexpr std::uint32_t polls_per_look = 1;
   static constexpr bool has_bulk_copies = true;
 
@@ -74,7 +74,8 @@ struct HostTeam {
   [[nodiscard]] static std::uint32_t index() { return 0; }
   [[nodiscard]] static std::uint32_t size() { return 1; }
   static bool any(bool value) { return value; }
-  static void pause() { std::this_thread::yield(); }
+  /// Blocks are more than processors: those that wait leave them to those that do not.
+  static void pause() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
   static std::uint32_t load_acquire(const std::uint32_t* from) { return __atomic_load_n(from, __ATOMIC_ACQUIRE); }
   static std::uint32_t load_relaxed(const std::uint32_t* from) { return __atomic_load_n(from, __ATOMIC_RELAXED); }
   static void store_release(std::uint32_t* to, std::uint32_t value) { __atomic_store_n(to, value, __ATOMIC_RELEASE); }
