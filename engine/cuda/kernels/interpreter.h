@@ -24,10 +24,9 @@ ESPALIER_KERNEL_CODE void stop(const KernelCall& call, const KernelBlock& block,
   if (team.index() == 0) call.progress[block.number].is_stopped = 1;
 }
 
-/// Asks again and again whether something is there, in its own time after some while: who waits long must not keep
-/// others from memory. The abort flag lies with the host, behind a bus, so it is looked at seldom. False when the block
-/// has to stop. `wait`: of the program's waits,
-/// for the report; `seen` is what it was last.
+/// Polls until something is there, with pauses once it has waited for a while: blocks that poll without pauses keep
+/// others from memory. The abort flag is in host memory, so it is read seldom. False when the block has to stop.
+/// `wait`: of the program's waits, for the report; `seen` is what it was last.
 template <class Team, class IsThere>
 ESPALIER_KERNEL_CODE bool await(const KernelCall& call, const KernelBlock& block, std::uint32_t step,
                                 std::uint32_t wait, std::uint64_t ends_at, const std::uint32_t& seen, Team& team,
@@ -47,8 +46,8 @@ ESPALIER_KERNEL_CODE bool await(const KernelCall& call, const KernelBlock& block
   }
 }
 
-/// Waits for a counter; false when the block has to stop. It is polled with relaxed loads and acquired once: on GPUs
-/// every load that acquires drops what the multiprocessor has cached, under the hands of the block beside it.
+/// Waits for a counter; false when the block has to stop. It is polled with relaxed loads, which order
+/// nothing, and acquired once it is there.
 template <class Team>
 ESPALIER_KERNEL_CODE bool await_counter(const KernelCall& call, const KernelBlock& block, std::uint32_t step,
                                         std::uint32_t index, std::uint64_t ends_at, Team& team) {
