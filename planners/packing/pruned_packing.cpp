@@ -97,12 +97,21 @@ std::uint32_t least_height(const Halves& halves) {
   return std::max(halves.in ? halves.in->least_height() : 0, halves.out ? halves.out->least_height() : 0);
 }
 
-/// The lowest trees, then the fewest of that height, that lose no more than the gap.
-Result<Schedule> plan_within_gap(const Topology& topology, const Collective& collective, const Halves& halves,
-                                 const PackingLimits& limits) {
+/// The lowest trees, then the fewest of that height, that lose no more than the gap. Of an all_reduce the best packing
+/// itself where halves lose more.
+Result<Schedule> plan_within_gap(const PlanningProblem& problem, const Collective& collective, const Halves& halves,
+                                 const PackingLimits& limits, const PlanContext& context) {
+  const Topology& topology = problem.topology();
   Result<Schedule> best = plan_shape(topology, collective, halves, limits);
   if (!best) return best;
-  const Rational allowed = compute_loads(*best, topology).time_per_byte * (1 + limits.gap);
+  Rational least = compute_loads(*best, topology).time_per_byte;
+  if (collective.kind == CollectiveKind::all_reduce && limits.most_trees == 0 && limits.most_height == 0) {
+    Result<Schedule> whole = plan_packing(problem, collective, context);
+    const Rational of_whole = whole ? compute_loads(*whole, topology).time_per_byte : least;
+    if (least > of_whole * (1 + limits.gap)) return whole;
+    least = std::min(least, of_whole);
+  }
+  const Rational allowed = least * (1 + limits.gap);
   const ScheduleShape shape = measure_shape(*best);
   const auto improve = [&](const PackingLimits& asked) {
     Result<Schedule> next = plan_shape(topology, collective, halves, asked);
@@ -169,7 +178,7 @@ Result<Schedule> plan_pruned_packing(const PlanningProblem& problem, const Colle
                 fmt::format("no tree is lower than {}: that far is the farthest rank from a root", least),
                 fmt::format("allow a height of {} or more", least));
   }
-  if (limits.gap != 0 && limits.equal_trees == 0) return plan_within_gap(topology, collective, *halves, limits);
+  if (limits.gap != 0 && limits.equal_trees == 0) return plan_within_gap(problem, collective, *halves, limits, context);
   return plan_shape(topology, collective, *halves, limits);
 }
 

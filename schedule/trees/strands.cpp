@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "schedule/relays.h"
+#include "schedule/trees/coarse_units.h"
 
 namespace espalier {
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::int64_t rounded_whole = 720'720;  // which up to 16 equal strands divide
 constexpr std::int64_t thinnest = 1024;          // times what a strand that counts must be the sum of all, at most
+constexpr std::int64_t most_wanted = std::int64_t{1} << 22;  // D past which a planned slice's units stay as fine
 constexpr std::size_t most_pieces = 64;
 constexpr std::size_t most_dealt = std::size_t{1} << 24;       // transfers, and slices
 constexpr std::size_t most_slice_ends = std::size_t{1} << 26;  // what a table of slices by end holds
@@ -370,7 +372,11 @@ std::vector<LinkId> StrandCuts::at(std::span<const LinkId> route, std::int64_t p
 
 Schedule deal_strands(const Schedule& planned, const Topology& topology, const Bundles& bundles) {
   if (planned.units == 0 || planned.transfers.empty()) return planned;
-  return StrandDealer(planned, topology, bundles).run();
+  // Units as fine as can be counted leave none to part strands by.
+  const std::int64_t parts = exact_whole(topology, bundles, StrandCuts::largest_whole).value_or(rounded_whole);
+  const std::int64_t most = max_units / std::min(parts, most_wanted);
+  if (planned.units <= most) return StrandDealer(planned, topology, bundles).run();
+  return StrandDealer(with_coarser_units(planned, most), topology, bundles).run();
 }
 
 }  // namespace espalier

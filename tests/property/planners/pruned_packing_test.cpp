@@ -99,11 +99,19 @@ TEST(PrunedPacking, AGapIsNeverExceeded) {
   for (int round = 0; round < 30; ++round) {
     SCOPED_TRACE(round);
     const Topology topology = random_machine(random);
-    const Collective collective = *make_collective(CollectiveKind::all_gather, topology.rank_count(), std::nullopt);
-    const Measured best = planned(topology, collective, {});
-    const Measured relaxed = planned(topology, collective, {.gap = make_rational(1, 5)});
-    EXPECT_LE(relaxed.time, best.time * make_rational(6, 5));
-    EXPECT_LE(relaxed.shape.height, best.shape.height);
+    for (const CollectiveKind kind :
+         {CollectiveKind::all_gather, CollectiveKind::broadcast, CollectiveKind::all_reduce}) {
+      const auto root = has_root(kind) ? std::optional(Rank(0)) : std::nullopt;
+      const Collective collective = *make_collective(kind, topology.rank_count(), root);
+      const Measured best = measure(topology, *plan_packing(topology, collective));
+      for (const Rational& gap : {make_rational(1, 100), make_rational(1, 5)}) {
+        const Measured relaxed = planned(topology, collective, {.gap = gap});
+        EXPECT_LE(relaxed.time, best.time * (1 + gap));
+      }
+      if (kind == CollectiveKind::all_reduce) continue;  // its best is no pair of packings
+      const Measured relaxed = planned(topology, collective, {.gap = make_rational(1, 5)});
+      EXPECT_LE(relaxed.shape.height, planned(topology, collective, {}).shape.height);
+    }
   }
 }
 

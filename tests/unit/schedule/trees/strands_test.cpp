@@ -138,6 +138,34 @@ TEST(DealStrands, RatesTooFineAreRounded) {
   EXPECT_LE(compute_loads(dealt, topology).time_per_byte, make_rational(1, a + b) * make_rational(65537, 65536));
 }
 
+/// The two shards of an all_gather, or of a broadcast the two halves, of so many units each; g0 sends the first.
+Schedule send_fine(const Topology& whole, CollectiveKind kind, std::int64_t units) {
+  const bool is_gather = kind == CollectiveKind::scatter;
+  Schedule schedule({kind, 2, Rank(0)}, whole.name(), "test");
+  schedule.units = 2 * units;
+  schedule.slices = {{0, units - 1, is_gather ? Rank(0) : Rank(), Rank()},
+                     {units - 1, 1, is_gather ? Rank(0) : Rank(), Rank()},
+                     {units, units, is_gather ? Rank(1) : Rank(), Rank()}};
+  const std::uint32_t first = is_gather ? 2 : 0;
+  schedule.add_transfer(schedule.add_route(Rank(0), Rank(1), std::vector{LinkId(0), LinkId(1)}), SliceId(first),
+                        3 - first, Action::copy, ChannelId(0));
+  return schedule;
+}
+
+TEST(DealStrands, UnitsAsFineAsCanBeCountedLeaveRoomForStrands) {
+  const Topology topology = two_ranks({10, 10, 10, 10}, {40});
+  const Bundles bundles(topology);
+  const Topology whole = bundled(topology, bundles);
+  for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::scatter}) {
+    const Schedule planned = send_fine(whole, kind, (std::int64_t{1} << 61) - 1);
+    ASSERT_TRUE(verify(planned, whole, 1).ok());
+    const Schedule dealt = deal_strands(planned, topology, bundles);
+    EXPECT_TRUE(verify(dealt, topology, 1).ok());
+    const Rational time = compute_loads(planned, whole).time_per_byte;
+    EXPECT_LE(compute_loads(dealt, topology).time_per_byte, time * make_rational(1'000'001, 1'000'000));
+  }
+}
+
 TEST(DealStrands, ManyStrandsTakeTurns) {
   // 100 strands are more than the 64 pieces of a slice: each piece has one, and no two the same.
   const Topology topology = two_ranks(std::vector<std::int64_t>(100, 10), {1000});
