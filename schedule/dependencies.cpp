@@ -33,6 +33,7 @@ struct PlaceHistory {
   DependencyList base;    ///< What every member of the current writes waited for.
   DependencyList writes;  ///< The last copy, or the reductions since the last copy or read.
   DependencyList reads;   ///< Reads since the current writes.
+  DependencyList before;  ///< Earlier writes, by when they were replaced: they have arrived when the current ones have.
   bool writes_reduce = false;
   std::uint64_t writes_kept_at = not_kept;  ///< Where the final list holds `writes`, once a transfer needs them alone.
 
@@ -40,6 +41,7 @@ struct PlaceHistory {
     base.clear();
     writes.clear();
     reads.clear();
+    before.clear();
     writes_reduce = false;
     writes_kept_at = not_kept;
   }
@@ -50,6 +52,7 @@ struct PlaceHistory {
     const bool reduces = action == Action::reduce;
     const bool joins = reduces && writes_reduce && reads.empty();
     if (!joins) {
+      before.insert(before.end(), writes.begin(), writes.end());
       base.swap(reads.empty() ? writes : reads);
       writes.clear();
       reads.clear();
@@ -87,13 +90,15 @@ void replay(const Schedule& schedule, const SliceMoves& moves, const Found& foun
   }
 }
 
-/// True when `list` has an entry for each transfer of `few`.
-bool covers(const DependencyList& list, const DependencyList& few) {
-  return std::ranges::all_of(few, [&](const Dependency& wanted) {
+/// True when whoever reads at the source waits for each of these, too: for the arrivals there, and so for those before.
+bool covers(const PlaceHistory& source, const DependencyList& waits) {
+  const auto has = [](const DependencyList& list, const Dependency& wanted) {
     const auto found = std::ranges::lower_bound(
         list, wanted, [](const Dependency& a, const Dependency& b) { return a.transfer_value < b.transfer_value; });
     return found != list.end() && same_transfer(*found, wanted);
-  });
+  };
+  return std::ranges::all_of(
+      waits, [&](const Dependency& wanted) { return has(source.writes, wanted) || has(source.before, wanted); });
 }
 
 }  // namespace
@@ -114,8 +119,9 @@ Dependencies::Dependencies(const Schedule& schedule)
   replay(schedule, moves, [&](TransferId id, PlaceHistory& source, const PlaceHistory& destination) {
     if (is_run(id)) {
       any_runs = true;
-      begins_[id.index()] += source.writes.size() + destination.base.size();  // How many there are to gather.
-    } else if (!covers(source.writes, destination.base)) {
+      // How many there are to gather.
+      begins_[id.index()] += source.writes.size() + (covers(source, destination.base) ? 0 : destination.base.size());
+    } else if (!covers(source, destination.base)) {
       merged.clear();
       std::ranges::set_union(source.writes, destination.base, std::back_inserter(merged), comes_before);
       merged.erase(std::unique(merged.begin(), merged.end(), same_transfer), merged.end());
@@ -130,7 +136,11 @@ Dependencies::Dependencies(const Schedule& schedule)
   });
   if (any_runs) gather_runs(schedule, moves);
   list_.shrink_to_fit();
-  wait_for_departures_ = std::ranges::any_of(list_, [](Dependency wait) { return wait.on_departure != 0; });
+  for (const Dependency wait : list_) {
+    if (wait.on_departure == 0) continue;
+    if (departure_is_awaited_.empty()) departure_is_awaited_.resize(begins_.size(), 0);
+    departure_is_awaited_[wait.transfer().index()] = 1;
+  }
 }
 
 void Dependencies::gather_runs(const Schedule& schedule, const SliceMoves& moves) {
@@ -145,7 +155,8 @@ void Dependencies::gather_runs(const Schedule& schedule, const SliceMoves& moves
   replay(schedule, moves, [&](TransferId id, const PlaceHistory& source, const PlaceHistory& destination) {
     if (!is_run(id.index())) return;
     std::uint64_t& end = ends[id.index()];
-    for (const DependencyList* waits : {&source.writes, &destination.base}) {
+    const DependencyList none;
+    for (const DependencyList* waits : {&source.writes, covers(source, destination.base) ? &none : &destination.base}) {
       std::ranges::copy(*waits, gathered.begin() + static_cast<std::ptrdiff_t>(end));
       end += waits->size();
     }

@@ -40,8 +40,11 @@ class Dependencies {
     return std::span(list_).subspan(begins_[transfer.index()], counts_[transfer.index()]);
   }
 
-  /// Whether any transfer waits for a departure.
-  [[nodiscard]] bool wait_for_departures() const { return wait_for_departures_; }
+  /// Whether any transfer waits for a departure, and for that of this one.
+  [[nodiscard]] bool wait_for_departures() const { return !departure_is_awaited_.empty(); }
+  [[nodiscard]] bool departure_is_awaited(TransferId transfer) const {
+    return wait_for_departures() && departure_is_awaited_[transfer.index()] != 0;
+  }
 
  private:
   void keep(TransferId transfer, std::span<const Dependency> waits);
@@ -51,7 +54,7 @@ class Dependencies {
   std::vector<std::uint64_t> begins_;
   std::vector<std::uint32_t> counts_;
   std::vector<Dependency> list_;
-  bool wait_for_departures_ = false;
+  std::vector<char> departure_is_awaited_;  ///< By transfer; empty where no departure is.
 };
 
 }  // namespace espalier

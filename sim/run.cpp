@@ -53,6 +53,7 @@ void Run::turn_to_transfer(Lane& lane) {
   lane.alike_until = 0;
   lane.route = next.route;
   lane.reduces = next.reduces != 0;
+  lane.departure_is_awaited = compiled_->dependencies().departure_is_awaited(lane.transfer);
 }
 
 void Run::measure_chunk(Lane& lane) const {

@@ -34,6 +34,7 @@ struct alignas(64) Lane {
   std::int64_t chunk_bytes = 0;   ///< Of the latest.
   RouteId route;
   bool reduces = false;
+  bool departure_is_awaited = false;  ///< By some other transfer.
 };
 
 /// One execution of a compiled schedule, apart from how its network carries chunks: which chunk of which lane may go
@@ -131,8 +132,8 @@ class Run {
   /// every lane that may hand over now, its own among them.
   template <class Go>
   void depart(ChunkId chunk, LaneIndex index, std::int64_t time, std::vector<RankEnd>& ended, Go&& go) {
-    note_time(chunk, Wait::departure, time, go);
     Lane& lane = lanes_[index];
+    if (lane.departure_is_awaited) note_time(chunk, Wait::departure, time, go);
     lane.ready = time;
     lane.dependency = 0;
     if (++lane.chunk == lane.chunk_count) {
@@ -217,7 +218,6 @@ class Run {
   /// Lets the lanes go on that waited for this chunk of the transfer to depart or to arrive.
   template <class Go>
   void note_time(ChunkId chunk, Wait wait, std::int64_t time, Go&& go) {
-    if (!progress_.keeps(wait)) return;
     ESPALIER_CHECK(progress_.times(wait).known(chunk.transfer) == chunk.chunk, "chunks of a transfer stay in order");
     progress_.add(chunk.transfer, wait, time);
     LaneIndex* link = &progress_.times(wait).first_waiting(chunk.transfer);

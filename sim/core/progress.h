@@ -83,16 +83,13 @@ class Progress {
   void reset(std::size_t transfers, bool keeps_departures) {
     arrivals_.reset(transfers);
     departures_.reset(keeps_departures ? transfers : 0);
-    keeps_departures_ = keeps_departures;
     past_ = 0;
   }
 
   /// What was before this time may be forgotten; it never goes back.
   void set_past(std::int64_t time) { past_ = time; }
 
-  [[nodiscard]] bool keeps(Wait wait) const { return wait == Wait::arrival || keeps_departures_; }
-
-  /// The transfer's next chunk departs or arrives, or will. Requires: what is kept.
+  /// The transfer's next chunk departs or arrives, or will. Requires: departures that are kept.
   void add(TransferId transfer, Wait wait, std::int64_t time) { times(wait).add(transfer, time, past_); }
 
   void fetch_arrivals(TransferId transfer) const { arrivals_.fetch(transfer); }
@@ -105,7 +102,6 @@ class Progress {
  private:
   KnownTimes arrivals_;
   KnownTimes departures_;
-  bool keeps_departures_ = false;
   std::int64_t past_ = 0;
 };
 

@@ -41,6 +41,8 @@ class Program {
     return text;
   }
 
+  [[nodiscard]] const Schedule& schedule() const { return schedule_; }
+
  private:
   Schedule schedule_;
 };
@@ -65,6 +67,21 @@ TEST(Dependencies, ReductionWaitsUntilTheValueBeforeItWasSent) {
 TEST(Dependencies, ReductionWaitsForTheCopyBeforeIt) { EXPECT_EQ(Program(1).copy(0, 1).reduce(2, 1).waits(), "0"); }
 
 TEST(Dependencies, CopyWaitsForTheWritesItReplaces) { EXPECT_EQ(Program(1).reduce(0, 1).copy(2, 1).waits(), "0"); }
+
+TEST(Dependencies, WhatComesBackNeedNotWaitForWhatWentAhead) {
+  // Up a chain and down again: what comes to rank 1, and then to 2, is there after all that they sent.
+  EXPECT_EQ(Program(1).reduce(2, 1).reduce(1, 0).copy(0, 1).waits(), "1");
+  EXPECT_EQ(Program(1).reduce(2, 1).reduce(1, 0).copy(0, 1).copy(1, 2).waits(), "2");
+  // From elsewhere it may not be.
+  EXPECT_EQ(Program(1).reduce(2, 1).copy(0, 2).waits(), "0d");
+}
+
+TEST(Dependencies, SayWhoseDepartureIsAwaited) {
+  const Schedule schedule = Program(1).copy(1, 2).copy(0, 1).copy(1, 2).schedule();
+  const Dependencies dependencies(schedule);
+  EXPECT_TRUE(dependencies.departure_is_awaited(TransferId(0)));
+  EXPECT_FALSE(dependencies.departure_is_awaited(TransferId(1)));
+}
 
 TEST(Dependencies, SlicesThatDoNotOverlapAreFree) { EXPECT_EQ(Program(2).copy(0, 1, 0).copy(1, 2, 1).waits(), ""); }
 

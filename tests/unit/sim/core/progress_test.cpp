@@ -49,13 +49,9 @@ TEST(KnownTimes, ForgetOnlyWhatIsPast) {
   EXPECT_EQ(times.of(TransferId(0), 3), 95);
 }
 
-TEST(Progress, KeepsDeparturesWhereSomebodyWaitsForThem) {
+TEST(Progress, KeepsDeparturesApartFromArrivals) {
   Progress progress;
-  progress.reset(1, false);
-  EXPECT_TRUE(progress.keeps(Wait::arrival));
-  EXPECT_FALSE(progress.keeps(Wait::departure));
   progress.reset(1, true);
-  EXPECT_TRUE(progress.keeps(Wait::departure));
   progress.add(TransferId(0), Wait::departure, 3);
   progress.add(TransferId(0), Wait::arrival, 5);
   EXPECT_EQ(progress.times(Wait::departure).of(TransferId(0), 0), 3);
