@@ -10,61 +10,120 @@ namespace {
 /// Buckets larger than this give their memory back when they are emptied, so that a burst does not stay in all of them.
 constexpr std::size_t kept_capacity = 4096;
 
+/// So many events are sorted at once, where they are not all of one time; pushes go in between as long as there are not
+/// many more.
+constexpr std::size_t most_sorted = 32;
+constexpr std::size_t most_with_pushes = 128;
+
 /// What so many events need stays in a cache until it is their turn.
-constexpr std::size_t most_upcoming = 256;
+constexpr std::size_t most_upcoming = 1024;
 
 bool by_order(const Event& a, const Event& b) { return a.order < b.order; }
 
-}  // namespace
-
-std::vector<Event>& EventQueue::take_first_bucket(std::size_t level_index) {
-  Level& level = levels_[level_index];
-  std::size_t word = 0;
-  while (level.occupied[word] == 0) ++word;
-  const auto bit = static_cast<std::size_t>(std::countr_zero(level.occupied[word]));
-  level.occupied[word] &= level.occupied[word] - 1;
-  if (std::ranges::all_of(level.occupied, [](std::uint64_t bits) { return bits == 0; })) {
-    occupied_levels_ &= ~(1U << level_index);
+/// For a few, or nearly sorted ones. Stable.
+void sort_by_time(std::vector<Event>& events) {
+  for (std::size_t i = 1; i < events.size(); ++i) {
+    const Event event = events[i];
+    std::size_t at = i;
+    for (; at > 0 && events[at - 1].time > event.time; --at) events[at] = events[at - 1];
+    events[at] = event;
   }
-  return level.buckets[word * 64 + bit];
 }
+
+void clear_kept(std::vector<Event>& events) {
+  events.clear();
+  if (events.capacity() > kept_capacity) std::vector<Event>().swap(events);
+}
+
+}  // namespace
 
 std::int64_t EventQueue::earliest() const {
   ESPALIER_CHECK(size_ > 0, "an empty queue has no earliest event");
   if (!earliest_is_of_all_) {
-    const Level& level = levels_[static_cast<std::size_t>(std::countr_zero(occupied_levels_))];
-    std::size_t word = 0;
-    while (level.occupied[word] == 0) ++word;
-    const auto bit = static_cast<std::size_t>(std::countr_zero(level.occupied[word]));
-    earliest_ = std::ranges::min_element(level.buckets[word * 64 + bit], {}, &Event::time)->time;
+    if (taken_ < sorted_.size()) {
+      earliest_ = sorted_[taken_].time;
+    } else {
+      const Level& level = levels_[first_level()];
+      earliest_ = std::ranges::min_element(level.buckets[level.first()], {}, &Event::time)->time;
+    }
     earliest_is_of_all_ = true;
   }
   return earliest_;
 }
 
+void EventQueue::push_sorted(const Event& event) {
+  const auto later = [](std::int64_t time, const Event& other) { return time < other.time; };
+  const bool is_last = taken_ == sorted_.size() || sorted_.back().time <= event.time;
+  if (!is_last && sorted_.size() - taken_ > most_with_pushes) {
+    moving_.assign(sorted_.begin() + static_cast<std::ptrdiff_t>(taken_), sorted_.end());
+    keep_earliest(moving_);
+    moving_.clear();
+    if (static_cast<std::uint64_t>(event.time) >= sorted_end_) return place(event);
+  } else if (taken_ > most_with_pushes && 2 * taken_ > sorted_.size()) {
+    sorted_.erase(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(taken_));
+    taken_ = 0;
+  }
+  const auto begin = sorted_.begin() + static_cast<std::ptrdiff_t>(taken_);
+  sorted_.insert(std::upper_bound(begin, sorted_.end(), event.time, later), event);
+}
+
+/// Of these events those of the earliest time are what is sorted; the others go back to levels.
+void EventQueue::keep_earliest(std::vector<Event>& events) {
+  const std::int64_t earliest = std::ranges::min_element(events, {}, &Event::time)->time;
+  last_ = static_cast<std::uint64_t>(earliest);
+  sorted_end_ = last_ + 1;
+  sorted_.clear();
+  taken_ = 0;
+  for (const Event& event : events) {
+    if (event.time == earliest) {
+      sorted_.push_back(event);
+    } else {
+      place(event);
+    }
+  }
+}
+
+/// Sorts the first bucket, or of a large one the events of the earliest time. Requires: nothing sorted is left; not
+/// empty.
+void EventQueue::sort_next() {
+  const std::size_t level_index = first_level();
+  Level& level = levels_[level_index];
+  std::vector<Event>& bucket = level.buckets[level.first()];
+  level.occupied &= level.occupied - 1;
+  if (level.occupied == 0) occupied_levels_ &= ~(1U << level_index);
+  if (bucket.size() > most_sorted && level_index > 0) {
+    moving_.swap(bucket);
+    keep_earliest(moving_);
+    if (moving_.size() <= most_upcoming) upcoming_.swap(moving_);
+    clear_kept(moving_);
+    return;
+  }
+  clear_kept(sorted_);
+  taken_ = 0;
+  sorted_.swap(bucket);
+  if (level_index > 0) sort_by_time(sorted_);
+  last_ = static_cast<std::uint64_t>(sorted_.front().time);
+  const std::size_t shift = digit_bits * level_index;
+  sorted_end_ = ((last_ >> shift) + 1) << shift;
+  imminent_ = sorted_.size();
+  if (level.occupied != 0) following_ = level.buckets[level.first()];
+  if (following_.size() > most_sorted) following_ = {};
+}
+
 void EventQueue::pop_earliest(std::vector<Event>& batch) {
   ESPALIER_CHECK(size_ > 0, "nothing to take out of an empty queue");
   upcoming_.clear();
-  batch.clear();
-  if (batch.capacity() > kept_capacity) std::vector<Event>().swap(batch);
-  if ((occupied_levels_ & 1U) != 0) {
-    batch.swap(take_first_bucket(0));
-    last_ = static_cast<std::uint64_t>(batch.front().time);
+  following_ = {};
+  imminent_ = 0;
+  if (taken_ == sorted_.size()) sort_next();
+  clear_kept(batch);
+  const std::int64_t time = sorted_[taken_].time;
+  if (taken_ == 0 && sorted_.back().time == time) {
+    batch.swap(sorted_);
+    imminent_ = 0;
   } else {
-    // The earliest of all are in one bucket: they are taken out of it at once, the others move down.
-    moving_.swap(take_first_bucket(static_cast<std::size_t>(std::countr_zero(occupied_levels_))));
-    const std::int64_t earliest = std::ranges::min_element(moving_, {}, &Event::time)->time;
-    last_ = static_cast<std::uint64_t>(earliest);
-    for (const Event& event : moving_) {
-      if (event.time == earliest) {
-        batch.push_back(event);
-      } else {
-        place(event);
-      }
-    }
-    if (moving_.size() <= most_upcoming) upcoming_.swap(moving_);
-    moving_.clear();
-    if (moving_.capacity() > kept_capacity) std::vector<Event>().swap(moving_);
+    do batch.push_back(sorted_[taken_++]);
+    while (taken_ < sorted_.size() && sorted_[taken_].time == time);
   }
   size_ -= batch.size();
   earliest_ = not_known;

@@ -62,12 +62,12 @@ void LinkModel::advance(std::vector<RankEnd>& ended) {
 void LinkModel::fetch_upcoming() const {
   if (packets_.size() < least_fetched) return;
   for (const Event& event : queue_.upcoming()) __builtin_prefetch(&packets_[event.packet]);
-  for (const Event& event : queue_.upcoming()) {
+  for (const Event& event : queue_.following()) {
     const Packet& packet = packets_[event.packet];
     packet.run->fetch(packet.lane);
     if (packet.step + 1 == packet.end()) packet.run->fetch_arrival(packet.transfer);
   }
-  for (const Event& event : queue_.upcoming()) {
+  for (const Event& event : queue_.imminent()) {
     const Packet& packet = packets_[event.packet];
     if (packet.step + 1 == packet.end()) packet.run->fetch_waiting(packet.transfer);
     if (packet.step == packet.path->first_link) packet.run->fetch_waits(packet.lane);

@@ -55,6 +55,34 @@ TEST(EventQueue, AgreesWithTheStandardHeap) {
   }
 }
 
+TEST(EventQueue, AgreesWithTheStandardHeapWhenPushesComeInBursts) {
+  // Few events far apart, then hundreds between them: what is sorted is full, and goes back to levels.
+  Random random(12);
+  for (int round = 0; round < 200; ++round) {
+    EventQueue queue;
+    Reference reference;
+    std::int64_t now = 0;
+    std::uint32_t pushed = 0;
+    const std::uint64_t largest_burst = 1 + random.below(600);
+    const std::uint64_t longest_delay = std::uint64_t{1} << (8 + random.below(40));
+    for (int step = 0; step < 400; ++step) {
+      std::uint64_t more = random.below(3) + (queue.empty() ? 1 : 0);
+      if (random.below(50) == 0) more += random.below(largest_burst);
+      for (; more > 0; --more) {
+        const std::uint64_t delay = random.below(longest_delay) / (1 + random.below(1000));
+        const std::int64_t time = now + static_cast<std::int64_t>(delay);
+        queue.push({time, 0, pushed});
+        reference.push({time, 0, pushed++});
+      }
+      if (random.below(3) == 0) {
+        ASSERT_EQ(queue.earliest(), reference.top().time);
+      }
+      now = compare_batch(queue, reference);
+      ASSERT_EQ(queue.size(), reference.size());
+    }
+  }
+}
+
 TEST(EventQueue, TakesTheLargestTimes) {
   EventQueue queue;
   std::vector<Event> batch;
