@@ -148,10 +148,10 @@ bool may_plan_beside_bound(const Topology& topology, const Collective& collectiv
          !find_unreachable(topology) && check_somebody_adds(topology).has_value();
 }
 
-std::shared_ptr<const ScheduleRotation> find_large_rotation(const Schedule& schedule, const Topology& topology) {
-  if (schedule.transfers.size() < least_rotated_transfers) return nullptr;
-  auto rotation = find_rotation(schedule, topology, MoveOrder::same);
-  return rotation ? std::make_shared<const ScheduleRotation>(*std::move(rotation)) : nullptr;
+std::shared_ptr<const ScheduleSymmetry> find_large_symmetry(const Schedule& schedule, const Topology& topology) {
+  if (schedule.transfers.size() < least_symmetric_transfers) return nullptr;
+  auto symmetry = find_symmetry(schedule, topology, MoveOrder::same);
+  return symmetry ? std::make_shared<const ScheduleSymmetry>(*std::move(symmetry)) : nullptr;
 }
 
 void add_variants(std::vector<Candidate>& made, const ParallelLinks& network, const Schedule& packing,
@@ -202,8 +202,8 @@ Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const 
   const bool has_variants = options.for_choice && planner.name == "packing";
   if (has_variants && needs_variants(chunks, options.least_size))
     add_variants(made, network, *schedule, options.threads);
-  auto rotation = find_large_rotation(*schedule, network.topology());
-  made.push_back({std::string(planner.name), std::move(*schedule), chunks, {}, nullptr, nullptr, std::move(rotation)});
+  auto symmetry = find_large_symmetry(*schedule, network.topology());
+  made.push_back({std::string(planner.name), std::move(*schedule), chunks, {}, nullptr, nullptr, std::move(symmetry)});
   return made;
 }
 

@@ -10,7 +10,7 @@
 #include "planners/chunking.h"
 #include "planners/cut_search.h"
 #include "planners/planner.h"
-#include "schedule/rotation/rotation.h"
+#include "schedule/symmetry/symmetry.h"
 #include "schedule/timeline/run_report.h"
 #include "schedule/trees/ring_walk.h"
 
@@ -31,7 +31,7 @@ struct Candidate {
   /// Where the network has lost parts: `symmetric` on the network before, and what is done in its place.
   std::shared_ptr<const RepairedPlan> repaired = nullptr;
   /// Of a stored schedule of many transfers, in the same order, where there is one.
-  std::shared_ptr<const ScheduleRotation> rotation = nullptr;
+  std::shared_ptr<const ScheduleSymmetry> symmetry = nullptr;
 
   /// Of the whole plan.
   [[nodiscard]] const Collective& collective() const;

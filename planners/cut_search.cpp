@@ -55,9 +55,12 @@ class Search {
     auto first = evaluate(cut, deadline);
     if (!first || !first->is_whole) return first;
     best_ = std::move(*first);
-    if (!is_explained()) try_in_step();
+    const Bytes cheap = chunks_.smallest_within(size_, first_hops);
+    const bool is_coarse = !fixed_.chunk && cheap > chunks_.choose(size_);
+    // What is coarse has few rounds to keep to.
+    const bool is_first_of_many = is_coarse && is_affordable(scaled(best_.chunk, -2));
+    if (!is_explained() && !is_first_of_many) try_in_step();
     if (fixed_.chunk) return std::move(best_);
-    const bool is_coarse = chunks_.smallest_within(size_, first_hops) > chunks_.choose(size_);
     const bool was_in_step = has_tried_steps_;
     if (is_fine || is_coarse || !climb(2)) refine(!is_fine);
     if (!was_in_step) try_finer_in_step();
@@ -80,16 +83,14 @@ class Search {
     constexpr Bytes whole{std::numeric_limits<std::int64_t>::max()};
     const double wholes = is_within(very_far) ? most_wholes : most_wholes_far_off;
     const double hops = chunks_.rank_count() > many_ranks ? most_hops_of_more : most_hops;
-    const double most = std::max(hops, wholes * chunks_.chunk_hops(size_, whole));
+    const double most = std::max(hops, wholes * hops_of(whole));
     const bool is_good = seconds() <= close * chunks_.pipelined_time(wire_);
     const double allowed = is_good ? few_hops : is_within(far) ? usual_hops : most;
-    return hops_ + hops_of({chunk, 0}) <= allowed;
+    return hops_ + hops_of(chunk) <= allowed;
   }
 
   /// Chunks times links that a run simulates.
-  [[nodiscard]] double hops_of(const Cut& cut) const {
-    return chunks_.chunk_hops(size_, cut.chunk) / (cut.ahead == 0 ? fixed_.parts : 1);
-  }
+  [[nodiscard]] double hops_of(Bytes chunk) const { return chunks_.chunk_hops(size_, chunk) / fixed_.parts; }
 
   /// Chunks of two sizes that are as many are the same chunks.
   [[nodiscard]] bool was_run(const Cut& cut) const {
@@ -99,7 +100,7 @@ class Search {
   }
 
   Result<RunReport> evaluate(const Cut& cut, Picoseconds deadline) {
-    hops_ += hops_of(cut);
+    hops_ += hops_of(cut.chunk);
     runs_.push_back(cut);
     const auto found = std::ranges::find(guesses_, cut, &Guess::cut);
     if (found != guesses_.end()) return *std::move(found->report);
@@ -112,7 +113,7 @@ class Search {
     guesses_.clear();
     for (Cut cut : {one, other}) {
       cut.chunk = std::max(cut.chunk, fixed_.least_chunk);
-      const bool is_dear = !is_affordable(cut.chunk) || chunks_.chunk_hops(size_, cut.chunk) > guessed_hops;
+      const bool is_dear = !is_affordable(cut.chunk) || hops_of(cut.chunk) > guessed_hops;
       if (!was_run(cut) && !is_dear) guesses_.push_back({cut, std::nullopt});
     }
     if (fixed_.threads < 2 || guesses_.size() < 2) return guesses_.clear();
@@ -155,7 +156,7 @@ class Search {
   /// that is quick.
   void try_finer_in_step() {
     const Bytes chunk = scaled(best_.chunk, -1);
-    if (chunks_.chunk_hops(size_, chunk) > guessed_hops) return;
+    if (hops_of(chunk) > guessed_hops) return;
     for (const std::uint32_t factor : {4U, 8U}) {
       const std::uint32_t ahead = factor * chunks_.rounds_ahead(size_, chunk);
       if (fixed_.ahead || ahead == 0 || chunk < ChunkModel::smallest_chunk || is_within(far)) return;
@@ -172,8 +173,7 @@ class Search {
     if (ahead != 0 && !is_within(far)) guess({chunk, is_free ? 0 : ahead}, {chunk, is_free ? ahead : 0});
     const bool gains = try_cut({chunk, is_free ? 0 : ahead});
     if (ahead == 0 || is_within(far)) return gains;
-    if (gains && chunks_.rank_count() >= many_ranks && has_tried_steps_ && is_free && !is_explained() &&
-        !is_within(very_far)) {
+    if (gains && chunks_.rank_count() >= many_ranks && is_free && !is_explained() && !is_within(very_far)) {
       try_steps_again(chunk);
       return true;
     }
@@ -185,7 +185,7 @@ class Search {
   /// Steps were tried with larger chunks, of which fewer can be out of step. As long as that is quick. What is no
   /// slower is taken, as smaller chunks are to come.
   void try_steps_again(Bytes chunk) {
-    if (chunks_.chunk_hops(size_, chunk) > guessed_hops) return;
+    if (hops_of(chunk) > guessed_hops) return;
     for (const std::uint32_t factor : {1U, 4U}) {
       const Cut cut{chunk, factor * chunks_.rounds_ahead(size_, chunk)};
       if (was_run(cut) || !is_affordable(chunk)) return;
@@ -237,7 +237,7 @@ class Search {
     Bytes chunk = scaled(best_.chunk, -1);
     for (int step = 2; step <= 4; ++step) {
       const double saved = slope * static_cast<double>(best_.chunk.count - chunk.count);
-      const double factor = chunks_.chunk_hops(size_, chunk) + hops_ > usual_hops ? far : close;
+      const double factor = hops_of(chunk) + hops_ > usual_hops ? far : close;
       const double wanted = std::max(factor * chunks_.least_time(wire_), chunks_.pipelined_time(wire_));
       if (seconds() - saved <= wanted || !is_affordable(scaled(best_.chunk, -step))) break;
       chunk = scaled(best_.chunk, -step);

@@ -17,7 +17,7 @@ struct FixedCut {
   double payload = 1;       ///< The part of what goes over links that is payload; the rest is a protocol's flags.
   Bytes least_chunk{0};     ///< No chunk that is chosen is smaller.
   Picoseconds launch{0};    ///< Of the time elapsed: what no cut has a part in.
-  std::uint32_t parts = 1;  ///< A run that is not in step simulates one of so many like parts, and stands for all.
+  std::uint32_t parts = 1;  ///< A run simulates one of so many like parts, and stands for all.
   unsigned threads = 1;     ///< So many cuts at once, each evaluated on a thread; what is found does not depend on it.
 };
 

@@ -14,7 +14,7 @@
 #include "planners/packing/packing.h"
 #include "planners/ring/ring.h"
 #include "planners/tree/tree.h"
-#include "schedule/rotation/rotation.h"
+#include "schedule/symmetry/symmetry.h"
 #include "schedule/verify/verify.h"
 #include "topology/reachable.h"
 
@@ -38,6 +38,15 @@ const std::array planners = {
     Planner{"pairwise", "every block to its destination, spread over routes and relays",
             without_context(plan_pairwise)},
 };
+
+/// In large schedules, so that a part of them stands for all when they are simulated.
+void put_images_together(Schedule& schedule, const ParallelLinks& network) {
+  constexpr std::size_t most_searched = 256;  // ranks; of more the search for automorphisms takes long
+  if (schedule.transfers.size() < least_symmetric_transfers) return;
+  const bool is_searched = network.topology().rank_count() <= most_searched;
+  const auto likely = is_searched ? network.problem().automorphic_ranks() : std::vector<RankMap>();
+  espalier::put_images_together(schedule, network.topology(), likely);
+}
 
 }  // namespace
 
@@ -65,7 +74,7 @@ Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& 
   auto schedule = planner.plan(network.problem(), collective, context);
   if (!schedule) return schedule;
   schedule = network.lift(*std::move(schedule));
-  if (schedule->transfers.size() >= least_rotated_transfers) put_images_together(*schedule, topology);
+  put_images_together(*schedule, network);
   const VerifyReport report = verify(*schedule, topology, 1);
   // Breaches come in the order of the rules: all others hold then.
   if (!report.ok() && report.breaches.front().rule == Rule::S9) {

@@ -63,4 +63,19 @@ std::shared_ptr<const OrbitGraph> PlanningProblem::orbit_graph(bool fold, Symmet
   return orbits;
 }
 
+std::vector<std::vector<Rank>> PlanningProblem::automorphic_ranks() const {
+  std::vector<std::vector<Rank>> maps;
+  for (const Symmetry symmetry : {Symmetry::free, Symmetry::any}) {
+    const auto orbits = orbit_graph(symmetry == Symmetry::any, symmetry);
+    for (const Permutation& generator : orbits->group.generators()) {
+      std::vector<Rank> ranks;
+      for (const std::uint32_t node : orbits->graph.rank_nodes) {
+        ranks.emplace_back(orbits->graph.node_ranks[generator[node]]);
+      }
+      maps.push_back(std::move(ranks));
+    }
+  }
+  return maps;
+}
+
 }  // namespace espalier::planners

@@ -42,6 +42,8 @@ class PlanningProblem {
   /// make_orbit_graph; the symmetry is searched once, whether or not mirrored edges are folded.
   [[nodiscard]] std::shared_ptr<const OrbitGraph> orbit_graph(bool fold, Symmetry symmetry,
                                                               std::span<const std::int64_t> marks = {}) const;
+  /// Automorphisms that generate the groups that planners work with, as maps of ranks.
+  [[nodiscard]] std::vector<std::vector<Rank>> automorphic_ranks() const;
 
  private:
   struct KnownCut {

@@ -179,7 +179,7 @@ const Result<sim::RepeatingSimulator>& ProfiledRuns::find_simulator(Option& opti
       option.simulator = alike ? alike->on(topology, engines) : tl::unexpected(alike.error());
     } else {
       option.simulator = sim::RepeatingSimulator::make(option.pair.candidate->schedule, topology, engines,
-                                                       option.pair.candidate->rotation);
+                                                       option.pair.candidate->symmetry);
     }
   });
   return *option.simulator;
@@ -213,7 +213,7 @@ planners::RunCosts ProfiledRuns::costs_of(const Option& option, Bytes size) cons
   costs.fixed.least_chunk = least_chunk_of(*option.pair.way, channels_, size, option.chunks->largest_part());
   costs.fixed.launch = option.setting->endpoints.launch;
   costs.fixed.parts = sim::simulated_parts(option.pair.candidate->schedule, option.setting->topology,
-                                           option.setting->endpoints.engines(), option.pair.candidate->rotation.get(),
+                                           option.setting->endpoints.engines(), option.pair.candidate->symmetry.get(),
                                            options_of(option, size, {size, 0}));
   return costs;
 }

@@ -9,29 +9,28 @@ namespace {
 bool costs_nothing(const CopyEngines& engines) { return engines.per_rank == 0 && engines.message.count == 0; }
 
 bool repeats_on(const Schedule& schedule, const Topology& topology, const CopyEngines& engines,
-                const ScheduleRotation* rotation) {
-  return rotation != nullptr && costs_nothing(engines) && can_repeat(schedule, topology, *rotation);
+                const ScheduleSymmetry* symmetry) {
+  return symmetry != nullptr && costs_nothing(engines) && can_repeat(schedule, topology, *symmetry);
 }
 
 /// Whether a part of a schedule that repeats stands for all of it in this run.
-bool stands_for_all(const Schedule& schedule, const ScheduleRotation& rotation, const Options& options) {
-  return options.model == ModelKind::link && options.ahead == 0 && !is_disturbed(options.conditions) &&
-         !options.record_timeline && !options.record_critical_path &&
-         are_parts_alike(schedule, rotation.times, options.size, options.element_size);
+bool stands_for_all(const Schedule& schedule, const ScheduleSymmetry& symmetry, const Options& options) {
+  return options.model == ModelKind::link && !is_disturbed(options.conditions) && !options.record_timeline &&
+         !options.record_critical_path && are_parts_alike(schedule, symmetry, options.size, options.element_size);
 }
 
 }  // namespace
 
 RepeatingSimulator::RepeatingSimulator(const Schedule& schedule, const Topology& topology, const CopyEngines& engines,
-                                       std::shared_ptr<const ScheduleRotation> rotation)
-    : schedule_(&schedule), topology_(&topology), engines_(engines), rotation_(std::move(rotation)) {}
+                                       std::shared_ptr<const ScheduleSymmetry> symmetry)
+    : schedule_(&schedule), topology_(&topology), engines_(engines), symmetry_(std::move(symmetry)) {}
 
 Result<RepeatingSimulator> RepeatingSimulator::make(const Schedule& schedule, const Topology& topology,
                                                     const CopyEngines& engines,
-                                                    std::shared_ptr<const ScheduleRotation> rotation) {
-  RepeatingSimulator made(schedule, topology, engines, std::move(rotation));
-  if (repeats_on(schedule, topology, engines, made.rotation_.get())) {
-    auto repeats = std::make_shared<const Repeats>(make_repeats(schedule, topology, *made.rotation_));
+                                                    std::shared_ptr<const ScheduleSymmetry> symmetry) {
+  RepeatingSimulator made(schedule, topology, engines, std::move(symmetry));
+  if (repeats_on(schedule, topology, engines, made.symmetry_.get())) {
+    auto repeats = std::make_shared<const Repeats>(make_repeats(schedule, topology, *made.symmetry_));
     if (auto ready = made.make_part(std::move(repeats)); !ready) return tl::unexpected(ready.error());
   } else if (const auto& whole = made.find_whole(); !whole) {
     return tl::unexpected(whole.error());
@@ -40,7 +39,7 @@ Result<RepeatingSimulator> RepeatingSimulator::make(const Schedule& schedule, co
 }
 
 Result<RepeatingSimulator> RepeatingSimulator::on(const Topology& topology, const CopyEngines& engines) const {
-  if (!repeats_ || !repeats_on(*schedule_, topology, engines, rotation_.get())) {
+  if (!repeats_ || !repeats_on(*schedule_, topology, engines, symmetry_.get())) {
     const Result<Simulator>& here = find_whole();
     if (!here) return tl::unexpected(here.error());
     auto whole = here->on(topology, engines);
@@ -49,7 +48,7 @@ Result<RepeatingSimulator> RepeatingSimulator::on(const Topology& topology, cons
     std::call_once(made.whole_->once, [&] { made.whole_->made = std::move(whole); });
     return made;
   }
-  RepeatingSimulator made(*schedule_, topology, engines, rotation_);
+  RepeatingSimulator made(*schedule_, topology, engines, symmetry_);
   if (auto ready = made.make_part(repeats_); !ready) return tl::unexpected(ready.error());
   return made;
 }
@@ -68,7 +67,7 @@ const Result<Simulator>& RepeatingSimulator::find_whole() const {
 }
 
 std::uint32_t RepeatingSimulator::parts(const Options& options) const {
-  return repeats_ && stands_for_all(*schedule_, *rotation_, options) ? repeats_->times : 1;
+  return repeats_ && stands_for_all(*schedule_, *symmetry_, options) ? repeats_->times : 1;
 }
 
 Result<Report> RepeatingSimulator::run(const Options& options) const {
@@ -86,10 +85,10 @@ Result<Report> RepeatingSimulator::run(const Options& options) const {
 }
 
 std::uint32_t simulated_parts(const Schedule& schedule, const Topology& topology, const CopyEngines& engines,
-                              const ScheduleRotation* rotation, const Options& options) {
+                              const ScheduleSymmetry* symmetry, const Options& options) {
   const bool repeats =
-      repeats_on(schedule, topology, engines, rotation) && stands_for_all(schedule, *rotation, options);
-  return repeats ? rotation->times : 1;
+      repeats_on(schedule, topology, engines, symmetry) && stands_for_all(schedule, *symmetry, options);
+  return repeats ? symmetry->times : 1;
 }
 
 }  // namespace espalier::sim

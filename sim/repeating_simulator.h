@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/result.h"
-#include "schedule/rotation/rotation.h"
 #include "schedule/schedule.h"
+#include "schedule/symmetry/symmetry.h"
 #include "sim/compiled/repeats.h"
 #include "sim/simulate.h"
 #include "topology/topology.h"
@@ -19,11 +19,11 @@ namespace espalier::sim {
 /// between threads.
 class RepeatingSimulator {
  public:
-  /// The schedule and the topology must outlive it. `rotation`: of the schedule, in the same order; null where none is
+  /// The schedule and the topology must outlive it. `symmetry`: of the schedule, in the same order; null where none is
   /// known. Requirements, errors and cost as for Simulator::make.
   [[nodiscard]] static Result<RepeatingSimulator> make(const Schedule& schedule, const Topology& topology,
                                                        const CopyEngines& engines,
-                                                       std::shared_ptr<const ScheduleRotation> rotation);
+                                                       std::shared_ptr<const ScheduleSymmetry> symmetry);
 
   /// The same schedule on a network that differs in rates and latencies alone, as Simulator::on. Shares its part.
   [[nodiscard]] Result<RepeatingSimulator> on(const Topology& topology, const CopyEngines& engines) const;
@@ -42,14 +42,14 @@ class RepeatingSimulator {
   };
 
   RepeatingSimulator(const Schedule& schedule, const Topology& topology, const CopyEngines& engines,
-                     std::shared_ptr<const ScheduleRotation> rotation);
+                     std::shared_ptr<const ScheduleSymmetry> symmetry);
   [[nodiscard]] const Result<Simulator>& find_whole() const;
   [[nodiscard]] Result<void> make_part(std::shared_ptr<const Repeats> repeats);
 
   const Schedule* schedule_;
   const Topology* topology_;
   CopyEngines engines_;
-  std::shared_ptr<const ScheduleRotation> rotation_;
+  std::shared_ptr<const ScheduleSymmetry> symmetry_;
   std::shared_ptr<const Repeats> repeats_;  ///< Where it repeats on this network.
   std::optional<Simulator> part_;           ///< Then: of the part.
   std::unique_ptr<Whole> whole_ = std::make_unique<Whole>();
@@ -57,7 +57,7 @@ class RepeatingSimulator {
 
 /// Of how many like parts a run would simulate one, for who has no simulator yet.
 [[nodiscard]] std::uint32_t simulated_parts(const Schedule& schedule, const Topology& topology,
-                                            const CopyEngines& engines, const ScheduleRotation* rotation,
+                                            const CopyEngines& engines, const ScheduleSymmetry* symmetry,
                                             const Options& options);
 
 }  // namespace espalier::sim

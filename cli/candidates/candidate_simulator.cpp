@@ -20,7 +20,7 @@ Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& c
     made.of_part_ = std::move(*simulator);
     return made;
   }
-  auto stored = sim::RepeatingSimulator::make(candidate.schedule, topology, engines, candidate.rotation);
+  auto stored = sim::RepeatingSimulator::make(candidate.schedule, topology, engines, candidate.symmetry);
   if (!stored) return tl::unexpected(stored.error());
   made.stored_ = std::move(*stored);
   return made;

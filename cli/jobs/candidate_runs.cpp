@@ -65,7 +65,7 @@ planners::CostsOf CandidateRuns::costs() {
     sim::Options of_run = options_.at(size, {size, 0});
     of_run.conditions.jitter_ppm = 0;
     known.fixed.parts = sim::simulated_parts(candidate.schedule, *topology_, options_.circumstances.endpoints.engines(),
-                                             candidate.rotation.get(), of_run);
+                                             candidate.symmetry.get(), of_run);
     return known;
   };
 }

@@ -1,13 +1,19 @@
-#include "schedule/rotation/rotation.h"
+#include "schedule/symmetry/symmetry.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <utility>
 
-#include "schedule/slice_moves.h"
+#include "base/disjoint_sets.h"
+#include "schedule/symmetry/schedule_map.h"
 
 namespace espalier {
 namespace {
+
+/// The search ends after so many maps that were none, and when it has looked at so many times all transfers.
+constexpr std::size_t most_failures = 256;
+constexpr std::uint64_t most_work = 16;
 
 /// Whether every transfer moves one slice, and every channel carries one.
 bool has_lone_slices(const Schedule& schedule) {
@@ -19,110 +25,145 @@ bool has_lone_slices(const Schedule& schedule) {
   });
 }
 
-class RotationFinder {
+/// What maps join.
+class Orbits {
  public:
-  RotationFinder(const Schedule& schedule, const Topology& topology, MoveOrder order)
-      : schedule_(schedule), topology_(topology), order_(order), moves_(schedule) {}
+  Orbits(const Schedule& schedule, const Topology& topology)
+      : ranks_(schedule.collective.rank_count), slices_(schedule.slices.size()), links_(topology.link_count()) {}
 
-  /// Into so many parts, if there is one.
-  std::optional<ScheduleRotation> find(std::uint32_t times) {
-    ranks_on_ = schedule_.collective.rank_count / times;
-    slices_on_ = schedule_.slices.size() / times;
-    image_.assign(topology_.link_count(), LinkId());
-    source_.assign(topology_.link_count(), LinkId());
-    originals_.assign(schedule_.transfers.size(), TransferId());
-    for (std::size_t slice = 0; slice < schedule_.slices.size(); ++slice) {
-      if (!moves_on(slice, (slice + slices_on_) % schedule_.slices.size())) return std::nullopt;
+  void join(const ScheduleMap& map) {
+    join(ranks_, map.ranks);
+    join(slices_, map.slices);
+    join(links_, map.links);
+  }
+
+  /// The size of all orbits; 1 where they are not of one size.
+  [[nodiscard]] std::uint32_t times(const ScheduleMap& map) {
+    const auto ranks = size_of_all(ranks_, map.ranks);
+    const auto slices = size_of_all(slices_, map.slices);
+    const auto links = size_of_all(links_, map.links);
+    return ranks == slices && slices == links ? ranks : 1;
+  }
+
+  [[nodiscard]] Rank first(Rank rank) { return Rank(ranks_.find(rank.value())); }
+  [[nodiscard]] SliceId first(SliceId slice) { return SliceId(slices_.find(slice.value())); }
+  [[nodiscard]] LinkId first(LinkId link) { return LinkId(links_.find(link.value())); }
+
+ private:
+  template <class Id>
+  static void join(DisjointSets& sets, const std::vector<Id>& images) {
+    for (std::uint32_t i = 0; i < images.size(); ++i) {
+      if (!images[i].is_none()) sets.join(i, images[i].value());
     }
-    if (!gather_links(times) || (order_ == MoveOrder::same && !keeps_order())) return std::nullopt;
-    return ScheduleRotation{times, std::move(first_link_), std::move(originals_)};
+  }
+
+  /// Of those that a map takes somewhere: every map takes the same.
+  template <class Id>
+  static std::uint32_t size_of_all(DisjointSets& sets, const std::vector<Id>& images) {
+    std::vector<std::uint32_t> sizes(images.size(), 0);
+    std::uint32_t size = 0;
+    for (std::uint32_t i = 0; i < images.size(); ++i) {
+      if (!images[i].is_none()) size = ++sizes[sets.find(i)];
+    }
+    const bool are_even = std::ranges::all_of(sizes, [&](std::uint32_t other) { return other == 0 || other == size; });
+    return are_even ? size : 0;
+  }
+
+  DisjointSets ranks_, slices_, links_;
+};
+
+class SymmetryFinder {
+ public:
+  SymmetryFinder(const Schedule& schedule, const Topology& topology, MoveOrder order)
+      : schedule_(schedule), topology_(topology), order_(order), maps_(schedule, topology, order) {}
+
+  /// By these maps of ranks, and maps of the first slice to others.
+  std::optional<ScheduleSymmetry> find_by_maps(std::span<const RankMap> likely) {
+    std::vector<ScheduleMap> maps;
+    Orbits orbits(schedule_, topology_);
+    const auto add = [&](std::optional<ScheduleMap> map) {
+      if (!map) return false;
+      Orbits joined = orbits_of(maps);
+      joined.join(*map);
+      if (joined.times(*map) <= 1) return false;
+      maps.push_back(*std::move(map));
+      orbits = std::move(joined);
+      return true;
+    };
+    for (const RankMap& ranks : likely) add(maps_.take_ranks_to(ranks));
+    std::size_t failures = 0;
+    for (std::size_t i = 1; i < schedule_.slices.size() && failures < most_failures; ++i) {
+      const SliceId slice(i);
+      if (maps_.work() > most_work * schedule_.transfers.size()) break;
+      if (schedule_.slices[i].length != schedule_.slices[0].length || orbits.first(slice) == SliceId(0)) continue;
+      if (!add(maps_.take_first_to(slice))) ++failures;
+    }
+    return symmetry_of(maps);
+  }
+
+  /// By the map that takes ranks so many parts on.
+  std::optional<ScheduleSymmetry> find_by_ranks(std::uint32_t times) {
+    auto map = maps_.move_on(schedule_.collective.rank_count / times, schedule_.slices.size() / times);
+    return map ? symmetry_of({*std::move(map)}) : std::nullopt;
   }
 
  private:
-  [[nodiscard]] Rank one_part_on(Rank rank) const {
-    return Rank((rank.index() + ranks_on_) % schedule_.collective.rank_count);
+  [[nodiscard]] Orbits orbits_of(const std::vector<ScheduleMap>& maps) const {
+    Orbits orbits(schedule_, topology_);
+    for (const ScheduleMap& map : maps) orbits.join(map);
+    return orbits;
   }
 
-  /// Whether what happens to one slice happens to another one part on; notes where links go and what is an image.
-  bool moves_on(std::size_t slice, std::size_t next) {
-    const std::span<const TransferId> ones = moves_.of(slice);
-    const std::span<const TransferId> others = images_of(ones, moves_.of(next));
-    if (ones.size() != others.size()) return false;
-    for (std::size_t i = 0; i < ones.size(); ++i) {
-      if (!is_image(schedule_.transfers[ones[i].index()], schedule_.transfers[others[i].index()])) return false;
-      if (slice < slices_on_) originals_[ones[i].index()] = ones[i];
-      if (next >= slices_on_) originals_[others[i].index()] = originals_[ones[i].index()];
+  std::optional<ScheduleSymmetry> symmetry_of(const std::vector<ScheduleMap>& maps) {
+    if (maps.empty()) return std::nullopt;
+    Orbits orbits = orbits_of(maps);
+    ScheduleSymmetry symmetry{.times = orbits.times(maps.front())};
+    if (symmetry.times <= 1) return std::nullopt;
+    for (std::size_t i = 0; i < schedule_.collective.rank_count; ++i) {
+      symmetry.first_rank.push_back(orbits.first(Rank(i)));
     }
-    return true;
-  }
-
-  /// Along trees a rank gets a slice from one other, and sends what it added up to one other.
-  [[nodiscard]] static std::size_t place_of(Rank src, Rank dst, const Transfer& transfer) {
-    return 2 * (transfer.reduces != 0 ? src : dst).index() + transfer.reduces;
-  }
-
-  /// The others in the order of the ones that they are images of; fewer where some are not.
-  std::span<const TransferId> images_of(std::span<const TransferId> ones, std::span<const TransferId> others) {
-    if (order_ == MoveOrder::same || ones.size() != others.size()) return others;
-    by_place_.assign(2 * std::size_t{schedule_.collective.rank_count}, TransferId());
-    for (const TransferId id : others) {
-      const Transfer& other = schedule_.transfers[id.index()];
-      TransferId& known = by_place_[place_of(schedule_.src(other), schedule_.dst(other), other)];
-      if (!known.is_none()) return {};
-      known = id;
+    for (std::size_t i = 0; i < schedule_.slices.size(); ++i) {
+      symmetry.first_slice.push_back(orbits.first(SliceId(i)));
     }
-    images_.clear();
-    for (const TransferId id : ones) {
-      const Transfer& one = schedule_.transfers[id.index()];
-      const Rank src = one_part_on(schedule_.src(one)), dst = one_part_on(schedule_.dst(one));
-      const TransferId image = by_place_[place_of(src, dst, one)];
-      if (image.is_none()) return {};
-      images_.push_back(image);
-    }
-    return images_;
+    for (std::size_t i = 0; i < topology_.link_count(); ++i) symmetry.first_link.push_back(orbits.first(LinkId(i)));
+    find_first_transfers(maps, symmetry);
+    if (order_ == MoveOrder::same && !keeps_order(symmetry)) return std::nullopt;
+    return symmetry;
   }
 
-  bool is_image(const Transfer& one, const Transfer& other) {
-    const Route from = schedule_.route(one.route);
-    const Route to = schedule_.route(other.route);
-    return one.action() == other.action() && to.src == one_part_on(from.src) && to.dst == one_part_on(from.dst) &&
-           std::ranges::equal(from.links, to.links, [&](LinkId link, LinkId image) { return note(link, image); });
-  }
-
-  /// Whether a link can go to this one.
-  bool note(LinkId link, LinkId image) {
-    LinkId& known = image_[link.index()];
-    if (known == image) return true;
-    LinkId& source = source_[image.index()];
-    if (!known.is_none() || !source.is_none() || !are_alike(topology_.link(link), topology_.link(image))) return false;
-    known = image;
-    source = link;
-    return true;
-  }
-
-  /// The first link of each round stands for the others. False where one comes back too early.
-  bool gather_links(std::uint32_t times) {
-    first_link_.assign(topology_.link_count(), LinkId());
-    for (std::size_t i = 0; i < first_link_.size(); ++i) {
-      if (!first_link_[i].is_none()) continue;
-      first_link_[i] = LinkId(i);
-      if (image_[i].is_none()) continue;
-      std::uint32_t length = 1;
-      for (LinkId at = image_[i]; at != LinkId(i); at = image_[at.index()], ++length) {
-        if (at.is_none()) return false;
-        first_link_[at.index()] = LinkId(i);
+  /// From each slice that stands for others to these, map by map.
+  void find_first_transfers(const std::vector<ScheduleMap>& maps, ScheduleSymmetry& symmetry) {
+    symmetry.first_transfer.assign(schedule_.transfers.size(), TransferId());
+    std::vector<bool> is_reached(schedule_.slices.size(), false);
+    for (std::size_t first = 0; first < schedule_.slices.size(); ++first) {
+      if (is_reached[first]) continue;
+      for (const TransferId id : maps_.moves_of(first)) symmetry.first_transfer[id.index()] = id;
+      is_reached[first] = true;
+      std::vector<std::size_t> open = {first};
+      while (!open.empty()) {
+        const std::size_t slice = open.back();
+        open.pop_back();
+        for (const ScheduleMap& map : maps) {
+          const std::size_t image = map.slices[slice].index();
+          if (is_reached[image]) continue;
+          is_reached[image] = true;
+          open.push_back(image);
+          const std::span<const TransferId> ones = maps_.moves_of(slice);
+          const std::span<const TransferId> others = maps_.match(slice, image, map.ranks);
+          for (std::size_t i = 0; i < ones.size(); ++i) {
+            symmetry.first_transfer[others[i].index()] = symmetry.first_transfer[ones[i].index()];
+          }
+        }
       }
-      if (length != times) return false;
     }
-    return true;
   }
 
-  [[nodiscard]] bool keeps_order() const {
+  [[nodiscard]] bool keeps_order(const ScheduleSymmetry& symmetry) const {
     std::vector<TransferId> latest(topology_.link_count());
     for (std::size_t i = 0; i < schedule_.transfers.size(); ++i) {
       for (const LinkId link : schedule_.route(schedule_.transfers[i].route).links) {
-        const TransferId before = std::exchange(latest[link.index()], originals_[i]);
-        if (!before.is_none() && before >= originals_[i]) return false;
+        const TransferId before = std::exchange(latest[link.index()], symmetry.first_transfer[i]);
+        if (!before.is_none() && before >= symmetry.first_transfer[i]) return false;
       }
     }
     return true;
@@ -131,16 +172,42 @@ class RotationFinder {
   const Schedule& schedule_;
   const Topology& topology_;
   MoveOrder order_;
-  SliceMoves moves_;
-  std::size_t ranks_on_ = 0;
-  std::size_t slices_on_ = 0;
-  std::vector<LinkId> image_;   // by link: the one that it goes to, if any transfer passes it
-  std::vector<LinkId> source_;  // by link: the one that goes to it
-  std::vector<LinkId> first_link_;
-  std::vector<TransferId> originals_;
-  std::vector<TransferId> by_place_;  // of the slice at hand
-  std::vector<TransferId> images_;
+  MapFinder maps_;
 };
+
+void order_transfers(Schedule& schedule, const ScheduleSymmetry& symmetry, const std::vector<std::uint32_t>& part) {
+  std::vector<std::uint32_t> place(schedule.transfers.size(), 0);  // of the part's transfers: among these
+  std::uint32_t places = 0;
+  for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+    if (symmetry.first_transfer[i] == TransferId(i)) place[i] = places++;
+  }
+  std::vector<Transfer> ordered(schedule.transfers.size());
+  for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+    const Transfer& transfer = schedule.transfers[i];
+    const std::size_t at = std::size_t{place[symmetry.first_transfer[i].index()]} * symmetry.times;
+    ordered[at + part[transfer.first_slice.index()]] = transfer;
+  }
+  schedule.transfers = std::move(ordered);
+}
+
+/// Part by part, so that images lie at like places and have as many elements. Where a slice lies means nothing.
+void order_slices(Schedule& schedule, const ScheduleSymmetry& symmetry, const std::vector<std::uint32_t>& part) {
+  std::vector<std::uint32_t> order(schedule.slices.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, {},
+                           [&](std::uint32_t slice) { return std::pair(part[slice], symmetry.first_slice[slice]); });
+  std::vector<SliceId> place(order.size());
+  std::vector<Slice> slices;
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = SliceId(i);
+    slices.push_back(schedule.slices[order[i]]);
+    slices.back().offset = offset;
+    offset += slices.back().length;
+  }
+  schedule.slices = std::move(slices);
+  for (Transfer& transfer : schedule.transfers) transfer.first_slice = place[transfer.first_slice.index()];
+}
 
 }  // namespace
 
@@ -148,34 +215,30 @@ bool are_alike(const Link& one, const Link& other) {
   return one.bandwidth() == other.bandwidth() && one.latency == other.latency && one.overhead == other.overhead;
 }
 
-std::optional<ScheduleRotation> find_rotation(const Schedule& schedule, const Topology& topology, MoveOrder order) {
+std::optional<ScheduleSymmetry> find_symmetry(const Schedule& schedule, const Topology& topology, MoveOrder order,
+                                              std::span<const RankMap> likely) {
   const std::uint32_t ranks = schedule.collective.rank_count;
   if (schedule.transfers.empty() || !schedule.relays.empty() || !has_lone_slices(schedule)) return std::nullopt;
-  RotationFinder finder(schedule, topology, order);
-  for (std::uint32_t times = ranks; times > 1; --times) {
+  SymmetryFinder finder(schedule, topology, order);
+  std::optional<ScheduleSymmetry> best = finder.find_by_maps(likely);
+  for (std::uint32_t times = ranks; times > (best ? best->times : 1); --times) {
     if (ranks % times != 0 || schedule.slices.size() % times != 0) continue;
-    if (auto found = finder.find(times)) return found;
+    if (auto found = finder.find_by_ranks(times)) return found;
   }
-  return std::nullopt;
+  return best;
 }
 
-void put_images_together(Schedule& schedule, const Topology& topology) {
-  if (find_rotation(schedule, topology, MoveOrder::same)) return;
-  const auto rotation = find_rotation(schedule, topology, MoveOrder::any);
-  if (!rotation) return;
-  const std::size_t slices_on = schedule.slices.size() / rotation->times;
-  std::vector<std::uint32_t> place(schedule.transfers.size(), 0);  // of the part's transfers: among these
-  std::uint32_t places = 0;
-  for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
-    if (rotation->originals[i] == TransferId(i)) place[i] = places++;
-  }
-  std::vector<Transfer> ordered(schedule.transfers.size());
-  for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
-    const Transfer& transfer = schedule.transfers[i];
-    const std::size_t part = transfer.first_slice.index() / slices_on;
-    ordered[std::size_t{place[rotation->originals[i].index()]} * rotation->times + part] = transfer;
-  }
-  schedule.transfers = std::move(ordered);
+void put_images_together(Schedule& schedule, const Topology& topology, std::span<const RankMap> likely) {
+  const auto symmetry = find_symmetry(schedule, topology, MoveOrder::any, likely);
+  if (!symmetry) return;
+  const auto in_order = find_symmetry(schedule, topology, MoveOrder::same, likely);
+  const bool is_in_order = in_order && in_order->times >= symmetry->times;
+  const ScheduleSymmetry& found = is_in_order ? *in_order : *symmetry;
+  std::vector<std::uint32_t> part(schedule.slices.size(), 0);  // by slice: among its images
+  std::vector<std::uint32_t> parts(schedule.slices.size(), 0);
+  for (std::size_t i = 0; i < part.size(); ++i) part[i] = parts[found.first_slice[i].index()]++;
+  if (!is_in_order) order_transfers(schedule, found, part);
+  if (schedule.collective.kind == CollectiveKind::all_reduce) order_slices(schedule, found, part);
 }
 
 }  // namespace espalier

@@ -77,13 +77,13 @@ class PathMaker {
     return {};
   }
 
+  [[nodiscard]] NodeId place(NodeId node) const { return places_.nodes.empty() ? node : places_.nodes[node.index()]; }
+
   std::vector<Path> paths;
   std::vector<std::uint32_t> steps;
 
  private:
   static constexpr std::uint32_t no_turn = std::numeric_limits<std::uint32_t>::max();
-
-  [[nodiscard]] NodeId place(NodeId node) const { return places_.nodes.empty() ? node : places_.nodes[node.index()]; }
 
   /// Adds the node's backplane; false when the path was here before.
   bool visit(NodeId node) {
@@ -130,6 +130,9 @@ Result<CompiledSchedule> CompiledSchedule::make(const Schedule& schedule, const 
     if (auto added = maker.add_path(); !added) return tl::unexpected(added.error());
   }
   CompiledSchedule compiled(schedule);
+  for (std::size_t end = 0; end < end_count(schedule); ++end) {
+    compiled.places_of_ends_.push_back(maker.place(node_of_end(schedule, topology, Rank(end))));
+  }
   compiled.paths_ = std::move(maker.paths);
   compiled.steps_ = std::move(maker.steps);
   compiled.sort_lanes_by_rank();

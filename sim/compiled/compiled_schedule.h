@@ -56,6 +56,8 @@ class CompiledSchedule {
   [[nodiscard]] bool shares_resources() const { return !shares_.empty(); }
   /// Whether a lane passes a resource that another lane passes too.
   [[nodiscard]] bool shares(LaneIndex lane) const { return shares_resources() && shares_[lane] != 0; }
+  /// The network's node that a rank or a relay is, or that stands for it.
+  [[nodiscard]] NodeId place_of_end(Rank end) const { return places_of_ends_[end.index()]; }
   /// The lane that a route belongs to. Requires: a compiled schedule that does not share resources, a route in use.
   [[nodiscard]] LaneIndex lane_of(RouteId route) const { return lane_of_route_[route.index()]; }
   [[nodiscard]] const Path& path(const Transfer& transfer) const { return paths_[transfer.route.index()]; }
@@ -81,6 +83,7 @@ class CompiledSchedule {
   Lanes lanes_;
   std::vector<std::uint32_t> rank_lanes_;  // by rank, then for relays: where its lanes begin in the next
   std::vector<LaneIndex> lanes_by_rank_;
+  std::vector<NodeId> places_of_ends_;
   std::vector<Path> paths_;
   std::vector<std::uint32_t> steps_;
   std::vector<LaneIndex> lane_of_route_;  // empty when resources are shared

@@ -11,10 +11,14 @@ void SendWindows::begin(const CompiledSchedule& compiled, Rounds rounds) {
   if (!are_on()) return;
   const Schedule& schedule = compiled.schedule();
   const auto source_end = [&](LaneIndex lane) {
-    return schedule.src(schedule.transfers[compiled.lanes().first[lane].index()]).index();
+    return compiled.place_of_end(schedule.src(schedule.transfers[compiled.lanes().first[lane].index()])).index();
   };
   const auto lanes = static_cast<LaneIndex>(compiled.lanes().first.size());
-  std::vector<std::uint32_t> sharing(end_count(schedule), 0);
+  std::size_t nodes = 0;
+  for (std::size_t end = 0; end < end_count(schedule); ++end) {
+    nodes = std::max(nodes, compiled.place_of_end(Rank(end)).index() + 1);
+  }
+  std::vector<std::uint32_t> sharing(nodes, 0);
   for (LaneIndex lane = 0; lane < lanes; ++lane) {
     if (compiled.shares(lane)) ++sharing[source_end(lane)];
   }

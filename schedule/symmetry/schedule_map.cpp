@@ -1,0 +1,190 @@
+#include "schedule/symmetry/schedule_map.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fnv.h"
+
+namespace espalier {
+
+MapFinder::MapFinder(const Schedule& schedule, const Topology& topology, MoveOrder order)
+    : schedule_(schedule), topology_(topology), order_(order), moves_(schedule) {}
+
+MapFinder::Kind MapFinder::kind_of(std::size_t slice, const std::vector<Rank>& ranks) const {
+  Kind kind{schedule_.slices[slice].length, moves_.of(slice).size()};
+  for (const TransferId id : moves_.of(slice)) {
+    const Transfer& transfer = schedule_.transfers[id.index()];
+    Fnv1a hash;
+    for (const Rank end : {schedule_.src(transfer), schedule_.dst(transfer)}) {
+      hash.add_number(ranks.empty() ? end.value() : ranks[end.index()].value());
+    }
+    hash.add_number(transfer.reduces);
+    kind.between += hash.value();
+  }
+  return kind;
+}
+
+void MapFinder::begin() {
+  map_.ranks.assign(schedule_.collective.rank_count, Rank());
+  map_.slices.assign(schedule_.slices.size(), SliceId());
+  map_.links.assign(topology_.link_count(), LinkId());
+  source_.assign(topology_.link_count(), LinkId());
+  noted_.clear();
+}
+
+std::optional<ScheduleMap> MapFinder::take_first_to(SliceId slice) {
+  const bool is_like_first = schedule_.slices[slice.index()].length == schedule_.slices[0].length &&
+                             moves_.of(slice.index()).size() == moves_.of(0).size();
+  if (!is_like_first) return std::nullopt;
+  begin();
+  return map_ranks(slice.index()) ? take_slices(slice) : std::nullopt;
+}
+
+std::optional<ScheduleMap> MapFinder::take_ranks_to(const std::vector<Rank>& ranks) {
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] == Rank(i)) return std::nullopt;
+  }
+  begin();
+  map_.ranks = ranks;
+  return take_slices(SliceId());
+}
+
+/// Where slices and links go, when that is known of ranks; the first slice to this one, if to any.
+std::optional<ScheduleMap> MapFinder::take_slices(SliceId image_of_first) {
+  if (by_kind_.empty()) {
+    for (std::size_t i = 0; i < schedule_.slices.size(); ++i) {
+      std::vector<SliceId>& like = by_kind_[kind_of(i, {})];
+      place_in_kind_.push_back(like.size());
+      like.emplace_back(i);
+    }
+  }
+  std::vector<bool> is_taken(schedule_.slices.size(), false);
+  for (std::size_t i = 0; i < schedule_.slices.size(); ++i) {
+    const auto found = by_kind_.find(kind_of(i, map_.ranks));
+    if (found == by_kind_.end()) return std::nullopt;
+    // Of like slices, which parallel links may carry, the one in the same place, or else the first that fits.
+    const std::vector<SliceId>& like = found->second;
+    const auto fits = [&](SliceId other) {
+      return !is_taken[other.index()] && (i != 0 || image_of_first.is_none() || other == image_of_first) &&
+             take(i, other.index());
+    };
+    const std::size_t place = place_in_kind_[i];
+    const auto taken = place < like.size() && fits(like[place]) ? like.begin() + static_cast<std::ptrdiff_t>(place)
+                                                                : std::ranges::find_if(like, fits);
+    if (taken == like.end()) return std::nullopt;
+    map_.slices[i] = *taken;
+    is_taken[taken->index()] = true;
+  }
+  return std::move(map_);
+}
+
+/// Where ranks go if the first slice's transfers go to this slice's. False where two go to one, or one stays.
+bool MapFinder::map_ranks(std::size_t slice) {
+  const std::span<const TransferId> ones = moves_.of(0), others = moves_.of(slice);
+  std::vector<bool> is_taken(map_.ranks.size(), false);
+  const auto goes = [&](Rank from, Rank to) {
+    Rank& known = map_.ranks[from.index()];
+    if (known == to) return true;
+    if (from == to || !known.is_none() || is_taken[to.index()]) return false;
+    known = to;
+    is_taken[to.index()] = true;
+    return true;
+  };
+  for (std::size_t i = 0; i < ones.size(); ++i) {
+    ++work_;
+    const Transfer& one = schedule_.transfers[ones[i].index()];
+    const Transfer& other = schedule_.transfers[others[i].index()];
+    if (!goes(schedule_.src(one), schedule_.src(other)) || !goes(schedule_.dst(one), schedule_.dst(other)))
+      return false;
+  }
+  return std::ranges::none_of(map_.ranks, [](Rank rank) { return rank.is_none(); });
+}
+
+std::optional<ScheduleMap> MapFinder::move_on(std::uint32_t ranks, std::size_t slices) {
+  begin();
+  for (std::size_t i = 0; i < map_.ranks.size(); ++i) map_.ranks[i] = Rank((i + ranks) % map_.ranks.size());
+  for (std::size_t i = 0; i < map_.slices.size(); ++i) {
+    const std::size_t image = (i + slices) % map_.slices.size();
+    if (!take(i, image)) return std::nullopt;
+    map_.slices[i] = SliceId(image);
+  }
+  return std::move(map_);
+}
+
+/// Whether what happens to one slice happens to the other; notes where links go if so.
+bool MapFinder::take(std::size_t slice, std::size_t image) {
+  const std::span<const TransferId> ones = moves_.of(slice);
+  const std::span<const TransferId> others = match(slice, image, map_.ranks);
+  if (ones.size() != others.size()) return false;
+  const std::size_t noted = noted_.size();
+  for (std::size_t i = 0; i < ones.size(); ++i) {
+    ++work_;
+    if (is_image(schedule_.transfers[ones[i].index()], schedule_.transfers[others[i].index()])) continue;
+    take_back(noted);
+    return false;
+  }
+  return true;
+}
+
+std::span<const TransferId> MapFinder::match(std::size_t slice, std::size_t image, const std::vector<Rank>& ranks) {
+  const std::span<const TransferId> ones = moves_.of(slice), others = moves_.of(image);
+  const auto goes_to = [&](TransferId one, TransferId other) {
+    const Transfer& from = schedule_.transfers[one.index()];
+    const Transfer& to = schedule_.transfers[other.index()];
+    return ranks[schedule_.src(from).index()] == schedule_.src(to) &&
+           ranks[schedule_.dst(from).index()] == schedule_.dst(to);
+  };
+  if (ones.size() != others.size()) return {};
+  if (order_ == MoveOrder::same || std::ranges::equal(ones, others, goes_to)) return others;
+  // Along trees a rank gets a slice from one other, and sends what it added up to one other.
+  const auto place_of = [](Rank src, Rank dst, const Transfer& transfer) {
+    return 2 * (transfer.reduces != 0 ? src : dst).index() + transfer.reduces;
+  };
+  by_place_.assign(2 * std::size_t{schedule_.collective.rank_count}, TransferId());
+  for (const TransferId id : others) {
+    const Transfer& other = schedule_.transfers[id.index()];
+    TransferId& known = by_place_[place_of(schedule_.src(other), schedule_.dst(other), other)];
+    if (!known.is_none()) return {};
+    known = id;
+  }
+  matched_.clear();
+  for (const TransferId id : ones) {
+    const Transfer& one = schedule_.transfers[id.index()];
+    const TransferId found =
+        by_place_[place_of(ranks[schedule_.src(one).index()], ranks[schedule_.dst(one).index()], one)];
+    if (found.is_none()) return {};
+    matched_.push_back(found);
+  }
+  return matched_;
+}
+
+bool MapFinder::is_image(const Transfer& one, const Transfer& other) {
+  const Route from = schedule_.route(one.route);
+  const Route to = schedule_.route(other.route);
+  return one.action() == other.action() && to.src == map_.ranks[from.src.index()] &&
+         to.dst == map_.ranks[from.dst.index()] &&
+         std::ranges::equal(from.links, to.links, [&](LinkId link, LinkId image) { return note(link, image); });
+}
+
+/// Whether a link can go to this one.
+bool MapFinder::note(LinkId link, LinkId image) {
+  LinkId& known = map_.links[link.index()];
+  if (known == image) return true;
+  LinkId& source = source_[image.index()];
+  if (!known.is_none() || !source.is_none() || !are_alike(topology_.link(link), topology_.link(image))) return false;
+  known = image;
+  source = link;
+  noted_.push_back(link);
+  return true;
+}
+
+/// Of what was noted only so many stay.
+void MapFinder::take_back(std::size_t count) {
+  for (; noted_.size() > count; noted_.pop_back()) {
+    LinkId& image = map_.links[noted_.back().index()];
+    source_[image.index()] = LinkId();
+    image = LinkId();
+  }
+}
+
+}  // namespace espalier

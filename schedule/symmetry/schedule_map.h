@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "schedule/slice_moves.h"
+#include "schedule/symmetry/symmetry.h"
+
+namespace espalier {
+
+/// A map that takes a schedule to itself, as ScheduleSymmetry says.
+struct ScheduleMap {
+  std::vector<Rank> ranks;
+  std::vector<SliceId> slices;
+  std::vector<LinkId> links;  ///< None for those that no transfer passes.
+};
+
+/// Looks for such maps that leave no rank where it is. Requires: transfers of one slice each.
+class MapFinder {
+ public:
+  MapFinder(const Schedule& schedule, const Topology& topology, MoveOrder order);
+
+  /// The map that takes the first slice's transfers to this slice's, one after the other.
+  std::optional<ScheduleMap> take_first_to(SliceId slice);
+  /// A map that takes ranks to these. Requires: one to one.
+  std::optional<ScheduleMap> take_ranks_to(const std::vector<Rank>& ranks);
+  /// The map that takes each rank to the one so many on, and slices with them.
+  std::optional<ScheduleMap> move_on(std::uint32_t ranks, std::size_t slices);
+
+  /// By place in the first slice's list, which transfers of `image` are images of those of `slice`; empty where they
+  /// are not.
+  std::span<const TransferId> match(std::size_t slice, std::size_t image, const std::vector<Rank>& ranks);
+  [[nodiscard]] std::span<const TransferId> moves_of(std::size_t slice) const { return moves_.of(slice); }
+  /// How many transfers were looked at so far.
+  [[nodiscard]] std::uint64_t work() const { return work_; }
+
+ private:
+  /// What slices have in common that may be images of each other.
+  struct Kind {
+    std::int64_t length = 0;
+    std::size_t moves = 0;
+    std::uint64_t between = 0;  ///< A sum over its transfers, of between which ranks they are.
+    friend bool operator==(const Kind&, const Kind&) = default;
+  };
+  struct KindHash {
+    std::size_t operator()(const Kind& kind) const { return kind.between; }
+  };
+
+  /// `ranks`: where these go; empty if nowhere.
+  [[nodiscard]] Kind kind_of(std::size_t slice, const std::vector<Rank>& ranks) const;
+  void begin();
+  bool map_ranks(std::size_t slice);
+  std::optional<ScheduleMap> take_slices(SliceId image_of_first);
+  bool take(std::size_t slice, std::size_t image);
+  bool is_image(const Transfer& one, const Transfer& other);
+  bool note(LinkId link, LinkId image);
+  void take_back(std::size_t count);
+
+  const Schedule& schedule_;
+  const Topology& topology_;
+  MoveOrder order_;
+  SliceMoves moves_;
+  std::unordered_map<Kind, std::vector<SliceId>, KindHash> by_kind_;  // filled when first needed
+  std::vector<std::size_t> place_in_kind_;                            // by slice, with it
+  ScheduleMap map_;
+  std::vector<LinkId> source_;        // by link: the one that is taken to it
+  std::vector<LinkId> noted_;         // in the order in which their images were noted
+  std::vector<TransferId> by_place_;  // of the slice at hand
+  std::vector<TransferId> matched_;
+  std::uint64_t work_ = 0;
+};
+
+}  // namespace espalier
