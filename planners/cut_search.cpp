@@ -14,11 +14,12 @@ namespace {
 /// Chunks times links: of the first run, which take a tenth of a second or two to simulate; of all runs together where
 /// no more than half a percent is left of what loads and latencies explain; usually; and where there is more than a
 /// hundredth to gain, or so many times the run of whole transfers if that is more; so many where there is a lot to
-/// gain.
+/// gain; and at least so many where the last hundredth of the bound is short of what loads and latencies allow.
 constexpr double first_hops = 500'000;
 constexpr double few_hops = 1'000'000;
 constexpr double usual_hops = 3'000'000;
 constexpr double most_hops = 16'000'000;
+constexpr double short_hops = 6'000'000;
 /// From so many ranks on, rounds are tried again with smaller chunks; of more, people wait longer for a plan.
 constexpr std::size_t many_ranks = 64;
 constexpr double most_hops_of_more = 20'000'000;
@@ -33,8 +34,15 @@ constexpr double close = 1.005;
 constexpr double far = 1.01;
 constexpr double very_far = 1.03;
 
-/// Faster by more than this is a gain.
+/// Faster by more than this is a gain; by more than the second where the last hundredth of the bound is missing.
 constexpr double gain = 0.998;
+constexpr double small_gain = 0.9995;
+
+/// Seconds from which on a call is long.
+constexpr double long_call = 0.001;
+
+/// Latencies of the longest chain may take so much less, beside the loads.
+constexpr double gain_of_latency = 1.006;
 
 /// What the first chunk's path explains of a time is lost to the chunk's size, not to chunks out of step.
 constexpr double explained = 1.003;
@@ -86,7 +94,14 @@ class Search {
     const double most = std::max(hops, wholes * hops_of(whole));
     const bool is_good = seconds() <= close * chunks_.pipelined_time(wire_);
     const double allowed = is_good ? few_hops : is_within(far) ? usual_hops : most;
-    return hops_ + hops_of(chunk) <= allowed;
+    return hops_ + hops_of(chunk) <= (is_short() ? std::max(allowed, short_hops) : allowed);
+  }
+
+  /// Whether more than the last hundredth of the bound is missing in a long call, and latencies may allow it.
+  [[nodiscard]] bool is_short() const {
+    const double enough = far * chunks_.least_time(wire_);
+    return enough >= long_call && seconds() > enough && seconds() <= very_far * chunks_.least_time(wire_) &&
+           chunks_.pipelined_time(wire_) <= gain_of_latency * enough;
   }
 
   /// Chunks times links that a run simulates.
@@ -125,7 +140,7 @@ class Search {
   /// By when a cut has to be over to be a gain.
   [[nodiscard]] Picoseconds deadline_of_tries() const {
     const auto before = static_cast<double>((best_.elapsed - fixed_.launch).count);
-    return fixed_.launch + Picoseconds{static_cast<std::int64_t>(gain * before)};
+    return fixed_.launch + Picoseconds{static_cast<std::int64_t>((is_short() ? small_gain : gain) * before)};
   }
 
   /// Whether it is faster than all before; what cannot be run or would take too long is not.
