@@ -57,6 +57,7 @@ class Search {
         evaluate_(evaluate) {}
 
   Result<RunReport> run(Picoseconds deadline) {
+    if (deadline != no_deadline) of_others_ = (deadline - fixed_.launch).seconds() / hopeless;
     Cut cut = first_cut(chunks_, size_, fixed_);
     const bool is_fine = is_dear(chunks_, size_) && !fixed_.chunk;
     if (is_fine) cut.chunk = expect_fine_enough(cut.chunk);
@@ -93,7 +94,9 @@ class Search {
     const double hops = chunks_.rank_count() > many_ranks ? most_hops_of_more : most_hops;
     const double most = std::max(hops, wholes * hops_of(whole));
     const bool is_good = seconds() <= close * chunks_.pipelined_time(wire_);
-    const double allowed = is_good ? few_hops : is_within(far) ? usual_hops : most;
+    // What is gained on the best of other schedules counts, too.
+    const bool is_near = is_within(far) || of_others_ <= far * chunks_.least_time(wire_);
+    const double allowed = is_good ? few_hops : is_near ? usual_hops : most;
     return hops_ + hops_of(chunk) <= (is_short() ? std::max(allowed, short_hops) : allowed);
   }
 
@@ -276,7 +279,8 @@ class Search {
     std::optional<Result<RunReport>> report;
   };
   std::vector<Guess> guesses_;
-  double hops_ = 0;  // of all runs so far
+  double hops_ = 0;                                             // of all runs so far
+  double of_others_ = std::numeric_limits<double>::infinity();  // what the best of other schedules takes
   std::uint32_t ahead_factor_ = 1;
   bool has_tried_steps_ = false;
 };
