@@ -66,8 +66,8 @@ class Search {
     best_ = std::move(*first);
     const Bytes cheap = chunks_.smallest_within(size_, first_hops);
     const bool is_coarse = !fixed_.chunk && cheap > chunks_.choose(size_);
-    // What is coarse has few rounds to keep to.
-    const bool is_first_of_many = is_coarse && is_affordable(scaled(best_.chunk, -2));
+    // What is coarse has few rounds to keep to; in a long call that takes long to see.
+    const bool is_first_of_many = is_coarse && seconds() >= long_call && is_affordable(scaled(best_.chunk, -2));
     if (!is_explained() && !is_first_of_many) try_in_step();
     if (fixed_.chunk) return std::move(best_);
     const bool was_in_step = has_tried_steps_;
