@@ -67,8 +67,15 @@ class Search {
     const Bytes cheap = chunks_.smallest_within(size_, first_hops);
     const bool is_coarse = !fixed_.chunk && cheap > chunks_.choose(size_);
     // What is coarse has few rounds to keep to; in a long call that takes long to see.
-    const bool is_first_of_many = is_coarse && seconds() >= long_call && is_affordable(scaled(best_.chunk, -2));
-    if (!is_explained() && !is_first_of_many) try_in_step();
+    const bool is_first_of_many = is_coarse && seconds() >= long_call && chunks_.rank_count() <= many_ranks &&
+                                  is_affordable(scaled(best_.chunk, -2));
+    if (!is_explained()) {
+      if (is_first_of_many) {
+        has_left_steps_ = true;
+      } else {
+        try_in_step();
+      }
+    }
     if (fixed_.chunk) return std::move(best_);
     const bool was_in_step = has_tried_steps_;
     if (is_fine || is_coarse || !climb(2)) refine(!is_fine);
@@ -191,7 +198,8 @@ class Search {
     if (ahead != 0 && !is_within(far)) guess({chunk, is_free ? 0 : ahead}, {chunk, is_free ? ahead : 0});
     const bool gains = try_cut({chunk, is_free ? 0 : ahead});
     if (ahead == 0 || is_within(far)) return gains;
-    if (gains && chunks_.rank_count() >= many_ranks && is_free && !is_explained() && !is_within(very_far)) {
+    if (gains && chunks_.rank_count() >= many_ranks && (has_tried_steps_ || has_left_steps_) && is_free &&
+        !is_explained() && !is_within(very_far)) {
       try_steps_again(chunk);
       return true;
     }
@@ -283,6 +291,7 @@ class Search {
   double of_others_ = std::numeric_limits<double>::infinity();  // what the best of other schedules takes
   std::uint32_t ahead_factor_ = 1;
   bool has_tried_steps_ = false;
+  bool has_left_steps_ = false;  // for smaller chunks
 };
 
 }  // namespace

@@ -29,8 +29,8 @@ struct ScheduleSymmetry {
 /// Whether a slice's transfers have to come in the same order as those of its images.
 enum class MoveOrder : std::uint8_t {
   same,  ///< They do, and those that pass a link come in the order of the part's, no two being images of the same.
-  any,   ///< They may come in any order where a map takes each rank to the one that is so many on, and the slices are
-         ///< spread along trees: no rank gets a slice twice, or sends on two sums of it.
+  any,  ///< They may come in any order where slices are spread along trees: no rank gets a slice twice, or sends on two
+        ///< sums of it.
 };
 
 /// By rank, to which another it may go.

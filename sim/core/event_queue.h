@@ -50,7 +50,8 @@ class EventQueue {
   void pop_earliest(std::vector<Event>& batch);
 
   /// Events that the last pop found to be among the next ones, some time ahead, right behind those that are sorted now,
-  /// and sorted now; if it found out about some, not all and in no order: for fetching what they need from memory.
+  /// and sorted now; if it found out about some, not all and in no order: for fetching what they need from memory,
+  /// until the next push.
   [[nodiscard]] std::span<const Event> upcoming() const { return upcoming_; }
   [[nodiscard]] std::span<const Event> following() const { return following_; }
   [[nodiscard]] std::span<const Event> imminent() const { return std::span(sorted_).first(imminent_); }
@@ -95,7 +96,7 @@ class EventQueue {
   mutable bool earliest_is_of_all_ = true;
   std::vector<Event> moving_;
   std::vector<Event> upcoming_;
-  std::span<const Event> following_;  // until the next push
+  std::span<const Event> following_;
 };
 
 /// Sorts events of one time by their order. Takes advantage of ascending runs, which is how the symmetry of a schedule
