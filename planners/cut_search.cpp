@@ -23,6 +23,7 @@ constexpr double short_hops = 6'000'000;
 /// From so many ranks on, rounds are tried again with smaller chunks; of more, people wait longer for a plan.
 constexpr std::size_t many_ranks = 64;
 constexpr double most_hops_of_more = 20'000'000;
+constexpr double short_hops_of_more = 72'000'000;
 constexpr double most_wholes = 8;
 constexpr double most_wholes_far_off = 16;
 
@@ -98,13 +99,15 @@ class Search {
   [[nodiscard]] bool is_affordable(Bytes chunk) const {
     constexpr Bytes whole{std::numeric_limits<std::int64_t>::max()};
     const double wholes = is_within(very_far) ? most_wholes : most_wholes_far_off;
-    const double hops = chunks_.rank_count() > many_ranks ? most_hops_of_more : most_hops;
+    const bool is_large = chunks_.rank_count() > many_ranks;
+    const double hops = is_large ? most_hops_of_more : most_hops;
     const double most = std::max(hops, wholes * hops_of(whole));
     const bool is_good = seconds() <= close * chunks_.pipelined_time(wire_);
     // What is gained on the best of other schedules counts, too.
     const bool is_near = is_within(far) || of_others_ <= far * chunks_.least_time(wire_);
     const double allowed = is_good ? few_hops : is_near ? usual_hops : most;
-    return hops_ + hops_of(chunk) <= (is_short() ? std::max(allowed, short_hops) : allowed);
+    const double last_hundredth = is_short() ? (is_large ? short_hops_of_more : short_hops) : 0;
+    return hops_ + hops_of(chunk) <= std::max(allowed, last_hundredth);
   }
 
   /// Whether more than the last hundredth of the bound is missing in a long call, and latencies may allow it.
@@ -173,8 +176,21 @@ class Search {
       if (fixed_.ahead || ahead == 0 || is_within(is_more ? far : close)) return;
       has_tried_steps_ = true;
       if (factor < 4) guess({chunk, ahead}, {chunk, 4 * ahead});
-      if (try_cut({chunk, ahead})) ahead_factor_ = factor;
+      if (try_cut({chunk, ahead})) ahead_quarters_ = 4 * factor;
     }
+  }
+
+  /// So many rounds as were best before, in the model's measure; 0 where that has none.
+  [[nodiscard]] std::uint32_t measured_ahead(Bytes chunk) const {
+    const std::uint32_t ahead = chunks_.rounds_ahead(size_, chunk);
+    return ahead == 0 ? 0 : std::max(1U, ahead_quarters_ * ahead / 4);
+  }
+
+  /// Where the last hundredth is missing in step, a quarter of the measure is tried, once.
+  void try_fewer_ahead() {
+    if (fixed_.ahead || best_.ahead == 0 || ahead_quarters_ != 4 || !is_short()) return;
+    ahead_quarters_ = 1;
+    if (!try_cut({best_.chunk, measured_ahead(best_.chunk)})) ahead_quarters_ = 4;
   }
 
   /// Where the first chunk has too few rounds to be in step, smaller ones were tried in short windows only. As long as
@@ -194,7 +210,7 @@ class Search {
     if (chunk < ChunkModel::smallest_chunk || chunk > size_ || is_within(close)) return false;
     if (fixed_.ahead) return try_cut({chunk, *fixed_.ahead});
     const bool is_free = best_.ahead == 0;
-    const std::uint32_t ahead = ahead_factor_ * chunks_.rounds_ahead(size_, chunk);
+    const std::uint32_t ahead = measured_ahead(chunk);
     if (ahead != 0 && !is_within(far)) guess({chunk, is_free ? 0 : ahead}, {chunk, is_free ? ahead : 0});
     const bool gains = try_cut({chunk, is_free ? 0 : ahead});
     if (ahead == 0 || is_within(far)) return gains;
@@ -219,7 +235,7 @@ class Search {
       auto report = evaluate(cut, latest);
       if (!report || !report->is_whole || report->elapsed >= latest) continue;
       best_ = std::move(*report);
-      ahead_factor_ = factor;
+      ahead_quarters_ = 4 * factor;
     }
   }
 
@@ -239,6 +255,7 @@ class Search {
       const Bytes chunk_before = best_.chunk;
       misses = try_chunk(chunk) ? 0 : misses + 1;
       if (misses > 0) continue;
+      try_fewer_ahead();
       const double slope =
           (before - best_.elapsed).seconds() / static_cast<double>(chunk_before.count - best_.chunk.count);
       chunk = scaled(expect_enough(slope), 2);
@@ -289,7 +306,7 @@ class Search {
   std::vector<Guess> guesses_;
   double hops_ = 0;                                             // of all runs so far
   double of_others_ = std::numeric_limits<double>::infinity();  // what the best of other schedules takes
-  std::uint32_t ahead_factor_ = 1;
+  std::uint32_t ahead_quarters_ = 4;                            // of the model's measure
   bool has_tried_steps_ = false;
   bool has_left_steps_ = false;  // for smaller chunks
 };

@@ -40,7 +40,7 @@ const std::array planners = {
 };
 
 /// In large schedules, so that a part of them stands for all when they are simulated.
-void put_images_together(Schedule& schedule, const ParallelLinks& network) {
+void put_like_transfers_together(Schedule& schedule, const ParallelLinks& network) {
   constexpr std::size_t most_searched = 256;  // ranks; of more the search for automorphisms takes long
   if (schedule.transfers.size() < least_symmetric_transfers) return;
   const bool is_searched = network.topology().rank_count() <= most_searched;
@@ -74,7 +74,7 @@ Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& 
   auto schedule = planner.plan(network.problem(), collective, context);
   if (!schedule) return schedule;
   schedule = network.lift(*std::move(schedule));
-  put_images_together(*schedule, network);
+  put_like_transfers_together(*schedule, network);
   const VerifyReport report = verify(*schedule, topology, 1);
   // Breaches come in the order of the rules: all others hold then.
   if (!report.ok() && report.breaches.front().rule == Rule::S9) {

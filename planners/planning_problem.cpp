@@ -55,7 +55,7 @@ std::shared_ptr<const OrbitGraph> PlanningProblem::orbit_graph(bool fold, Symmet
   ResourceGraph graph = make_resource_graph(topology_, fold);
   if (known == symmetries_.end()) {
     symmetries_.push_back(
-        {symmetry, {marks.begin(), marks.end()}, find_symmetry(topology_, graph, symmetry, marks), {}});
+        {symmetry, {marks.begin(), marks.end()}, find_rank_symmetry(topology_, graph, symmetry, marks), {}});
     known = symmetries_.end() - 1;
   }
   auto& orbits = known->graphs[fold ? 1 : 0];

@@ -101,6 +101,12 @@ bool covers(const PlaceHistory& source, const DependencyList& waits) {
       waits, [&](const Dependency& wanted) { return has(source.writes, wanted) || has(source.before, wanted); });
 }
 
+/// What a transfer waits for besides source.writes.
+std::span<const Dependency> rest_of(const PlaceHistory& source, const PlaceHistory& destination) {
+  if (covers(source, destination.base)) return {};
+  return destination.base;
+}
+
 }  // namespace
 
 void Dependencies::keep(TransferId transfer, std::span<const Dependency> waits) {
@@ -117,13 +123,13 @@ Dependencies::Dependencies(const Schedule& schedule)
   DependencyList merged;
   bool any_runs = false;
   replay(schedule, moves, [&](TransferId id, PlaceHistory& source, const PlaceHistory& destination) {
+    const std::span<const Dependency> rest = rest_of(source, destination);
     if (is_run(id)) {
       any_runs = true;
-      // How many there are to gather.
-      begins_[id.index()] += source.writes.size() + (covers(source, destination.base) ? 0 : destination.base.size());
-    } else if (!covers(source, destination.base)) {
+      begins_[id.index()] += source.writes.size() + rest.size();  // how many there are to gather
+    } else if (!rest.empty()) {
       merged.clear();
-      std::ranges::set_union(source.writes, destination.base, std::back_inserter(merged), comes_before);
+      std::ranges::set_union(source.writes, rest, std::back_inserter(merged), comes_before);
       merged.erase(std::unique(merged.begin(), merged.end(), same_transfer), merged.end());
       keep(id, merged);
     } else if (source.writes_kept_at == not_kept) {
@@ -155,10 +161,10 @@ void Dependencies::gather_runs(const Schedule& schedule, const SliceMoves& moves
   replay(schedule, moves, [&](TransferId id, const PlaceHistory& source, const PlaceHistory& destination) {
     if (!is_run(id.index())) return;
     std::uint64_t& end = ends[id.index()];
-    const DependencyList none;
-    for (const DependencyList* waits : {&source.writes, covers(source, destination.base) ? &none : &destination.base}) {
-      std::ranges::copy(*waits, gathered.begin() + static_cast<std::ptrdiff_t>(end));
-      end += waits->size();
+    for (const std::span<const Dependency> waits :
+         {std::span<const Dependency>(source.writes), rest_of(source, destination)}) {
+      std::ranges::copy(waits, gathered.begin() + static_cast<std::ptrdiff_t>(end));
+      end += waits.size();
     }
   });
   for (std::size_t i = 0; i < ends.size(); ++i) {

@@ -38,8 +38,8 @@ AbelianGroup lift(const ResourceGraph& graph, const RankSymmetry& symmetry) {
 
 }  // namespace
 
-RankSymmetry find_symmetry(const Topology& topology, const ResourceGraph& graph, Symmetry kind,
-                           std::span<const std::int64_t> marks) {
+RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph, Symmetry kind,
+                                std::span<const std::int64_t> marks) {
   if (kind == Symmetry::none) return no_symmetry(graph);
   return find_rank_symmetry(topology, graph, kind == Symmetry::free ? 1 : 4, marks);
 }
@@ -47,7 +47,7 @@ RankSymmetry find_symmetry(const Topology& topology, const ResourceGraph& graph,
 OrbitGraph make_orbit_graph(const Topology& topology, bool fold, Symmetry symmetry,
                             std::span<const std::int64_t> marks) {
   ResourceGraph graph = make_resource_graph(topology, fold);
-  RankSymmetry found = find_symmetry(topology, graph, symmetry, marks);
+  RankSymmetry found = find_rank_symmetry(topology, graph, symmetry, marks);
   return make_orbit_graph(std::move(graph), std::move(found));
 }
 

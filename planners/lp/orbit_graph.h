@@ -51,8 +51,8 @@ OrbitGraph make_orbit_graph(const Topology& topology, bool fold, Symmetry symmet
 OrbitGraph make_orbit_graph(ResourceGraph graph, RankSymmetry found);
 
 /// The symmetry of a graph that is made of the topology, of the kind that is asked for (find_rank_symmetry).
-RankSymmetry find_symmetry(const Topology& topology, const ResourceGraph& graph, Symmetry kind,
-                           std::span<const std::int64_t> marks);
+RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph, Symmetry kind,
+                                std::span<const std::int64_t> marks);
 
 /// The length of each edge when each orbit of resources has a price.
 template <class Price>

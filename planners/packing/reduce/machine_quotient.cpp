@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "planners/graph/rank_groups.h"
 #include "planners/packing/realize_trees.h"
 
 namespace espalier::planners {
@@ -17,6 +19,42 @@ constexpr __int128 most_machine_capacity = std::int64_t{1} << 56U;
 constexpr std::uint32_t no_arc = UINT32_MAX;
 
 using ArcPath = std::vector<std::uint32_t>;
+
+constexpr std::uint32_t no_machine = UINT32_MAX;
+
+/// The machine of every node, numbered by their first ranks; no_machine for what stands between them. What is no rank
+/// belongs to the machine that it names, and where ranks name none, to one that all of its neighbours but one belong
+/// to.
+std::vector<std::uint32_t> machines_of(const Topology& topology, const std::vector<std::vector<Rank>>& machines) {
+  std::vector<std::uint32_t> machine_of(topology.node_count(), no_machine);
+  std::map<std::string, std::uint32_t> named;
+  for (std::uint32_t machine = 0; machine < machines.size(); ++machine) {
+    for (const Rank rank : machines[machine]) machine_of[topology.node_of(rank).index()] = machine;
+    const std::string& host = topology.node(topology.node_of(machines[machine].front())).host;
+    if (!host.empty()) named.emplace(host, machine);
+  }
+  const auto machine_around = [&](NodeId node) {
+    std::set<NodeId> neighbours;
+    for (const LinkId id : topology.out_links(node)) neighbours.insert(topology.link(id).head);
+    for (const LinkId id : topology.in_links(node)) neighbours.insert(topology.link(id).tail);
+    std::map<std::uint32_t, std::size_t> count;
+    for (const NodeId neighbour : neighbours) ++count[machine_of[neighbour.index()]];
+    count.erase(no_machine);
+    const auto most = std::ranges::max_element(count, {}, [](const auto& entry) { return entry.second; });
+    return most != count.end() && most->second + 1 >= neighbours.size() ? most->first : no_machine;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = 0; i < topology.node_count(); ++i) {
+      if (machine_of[i] != no_machine) continue;
+      const auto host = named.find(topology.node(NodeId(i)).host);
+      if (host != named.end()) machine_of[i] = host->second;
+      if (named.empty()) machine_of[i] = machine_around(NodeId(i));
+      changed = changed || machine_of[i] != no_machine;
+    }
+  }
+  return machine_of;
+}
 
 }  // namespace
 
@@ -158,19 +196,14 @@ class MachineLift {
 std::optional<MachineQuotient> MachineQuotient::make(const PackingProblem& problem) {
   if (problem.has_backplanes() || !problem.all_relay()) return std::nullopt;
   const FlowNetwork& network = problem.network;
-  const auto host_of = [&](std::uint32_t v) -> const std::string& { return problem.topology().node(NodeId(v)).host; };
-  std::map<std::string, std::uint32_t> hosts;
-  for (const std::uint32_t node : network.rank_vertices()) {
-    if (host_of(node).empty()) return std::nullopt;
-    hosts.try_emplace(host_of(node), static_cast<std::uint32_t>(hosts.size()));
-  }
-  const std::size_t machines = hosts.size();
+  std::vector<std::vector<Rank>> ranks = group_ranks(problem.topology()).groups;
+  const std::size_t machines = ranks.size();
   if (machines < 2 || machines > most_machines || machines == problem.rank_count()) return std::nullopt;
+  std::ranges::sort(ranks, {}, [](const std::vector<Rank>& machine) { return machine.front(); });
   auto vertices = static_cast<std::uint32_t>(machines);
-  std::vector<std::uint32_t> machine_of(network.vertex_count());
-  for (std::uint32_t v = 0; v < machine_of.size(); ++v) {
-    const auto host = hosts.find(host_of(v));
-    machine_of[v] = host != hosts.end() ? host->second : vertices++;
+  std::vector<std::uint32_t> machine_of = machines_of(problem.topology(), ranks);
+  for (std::uint32_t& machine : machine_of) {
+    if (machine == no_machine) machine = vertices++;
   }
   const std::uint32_t root = machine_of[network.vertex_of(problem.root)];
   __int128 sum = problem.cut.capacity;

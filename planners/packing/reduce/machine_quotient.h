@@ -9,9 +9,9 @@
 
 namespace espalier::planners {
 
-/// The quotient of a network by its machines (Node::host), for trees of one root over machines that are faster inside
-/// than between them: in every machine the rank that a tree comes to hands it to all others at once. For fabrics too
-/// large to see every rank of. A vertex of the problem's network is a node.
+/// The quotient of a network by its machines (rank_groups.h), for trees of one root over machines that are faster
+/// inside than between them: in every machine the rank that a tree comes to hands it to all others at once. For fabrics
+/// too large to see every rank of. A vertex of the problem's network is a node.
 class MachineQuotient {
  public:
   /// Nothing where there are no machines, or more than 256, where a node has a backplane, where ranks must not relay,

@@ -110,6 +110,35 @@ TEST(DearCuts, WholeTransfersAreRunOnlyWhereTheyAreFineEnough) {
   EXPECT_EQ(run.size(), 1U);
 }
 
+/// Of more than 64 ranks people wait some seconds for the last hundredth of the bound.
+TEST(LargeCuts, TheLastHundredthIsWorthMoreRuns) {
+  for (const std::uint32_t ranks : {48U, 96U}) {
+    SCOPED_TRACE(ranks);
+    const auto rings =
+        planners::plan_ring_walks(*generate_ring({.ranks = ranks}), {CollectiveKind::all_gather, ranks, {}});
+    ASSERT_TRUE(rings) << rings.error().message;
+    const planners::ChunkModel& chunks = rings->chunks;
+    const Bytes size{std::int64_t{1} << 40};
+    double hops = 0;
+    // The smaller the chunk the better: a hundredth is lost with 20 million chunks times links.
+    const auto run = [&](const Cut& cut, Picoseconds) {
+      const double run_hops = chunks.chunk_hops(size, cut.chunk);
+      hops += run_hops;
+      RunReport report;
+      report.size = size;
+      report.chunk = cut.chunk;
+      report.ahead = cut.ahead;
+      const double seconds = chunks.least_time(size) * (1 + 0.01 * 20e6 / run_hops);
+      report.elapsed = {static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second))};
+      return Result<RunReport>(report);
+    };
+    const auto best = planners::find_best_cut(chunks, size, {}, run);
+    const double reached = chunks.least_time(size) / best->elapsed.seconds();
+    EXPECT_EQ(reached >= 1 / 1.01, ranks == 96U) << reached;
+    EXPECT_LE(hops, ranks == 96U ? 72e6 : 16e6);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, CutSearch,
                          ::testing::Values(CollectiveKind::all_reduce, CollectiveKind::all_gather,
                                            CollectiveKind::broadcast, CollectiveKind::all_to_all),

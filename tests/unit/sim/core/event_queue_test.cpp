@@ -32,26 +32,34 @@ std::int64_t compare_batch(EventQueue& queue, Reference& reference) {
   return batch.front().time;
 }
 
+/// A queue and the standard heap with the same events.
+struct Both {
+  EventQueue queue;
+  Reference reference;
+  std::uint32_t pushed = 0;
+
+  void push(std::int64_t time) {
+    queue.push({time, 0, pushed});
+    reference.push({time, 0, pushed++});
+  }
+};
+
 TEST(EventQueue, AgreesWithTheStandardHeap) {
   // Delays from 0 up to 2^40, so that many levels of the radix heap are used and ties occur.
   Random random(11);
   for (int round = 0; round < 200; ++round) {
-    EventQueue queue;
-    Reference reference;
+    Both both;
     std::int64_t now = 0;
-    std::uint32_t pushed = 0;
     for (int step = 0; step < 300; ++step) {
       std::uint64_t more = random.below(4);
-      if (queue.empty()) more += 1;
+      if (both.queue.empty()) more += 1;
       for (; more > 0; --more) {
-        const std::int64_t time = now + static_cast<std::int64_t>(random.next() >> (24 + random.below(40)));
-        queue.push({time, 0, pushed});
-        reference.push({time, 0, pushed++});
+        both.push(now + static_cast<std::int64_t>(random.next() >> (24 + random.below(40))));
       }
-      now = compare_batch(queue, reference);
+      now = compare_batch(both.queue, both.reference);
     }
-    while (!queue.empty()) compare_batch(queue, reference);
-    EXPECT_TRUE(reference.empty());
+    while (!both.queue.empty()) compare_batch(both.queue, both.reference);
+    EXPECT_TRUE(both.reference.empty());
   }
 }
 
@@ -59,26 +67,22 @@ TEST(EventQueue, AgreesWithTheStandardHeapWhenPushesComeInBursts) {
   // Few events far apart, then hundreds between them: what is sorted is full, and goes back to levels.
   Random random(12);
   for (int round = 0; round < 200; ++round) {
-    EventQueue queue;
-    Reference reference;
+    Both both;
     std::int64_t now = 0;
-    std::uint32_t pushed = 0;
     const std::uint64_t largest_burst = 1 + random.below(600);
     const std::uint64_t longest_delay = std::uint64_t{1} << (8 + random.below(40));
     for (int step = 0; step < 400; ++step) {
-      std::uint64_t more = random.below(3) + (queue.empty() ? 1 : 0);
+      std::uint64_t more = random.below(3) + (both.queue.empty() ? 1 : 0);
       if (random.below(50) == 0) more += random.below(largest_burst);
       for (; more > 0; --more) {
         const std::uint64_t delay = random.below(longest_delay) / (1 + random.below(1000));
-        const std::int64_t time = now + static_cast<std::int64_t>(delay);
-        queue.push({time, 0, pushed});
-        reference.push({time, 0, pushed++});
+        both.push(now + static_cast<std::int64_t>(delay));
       }
       if (random.below(3) == 0) {
-        ASSERT_EQ(queue.earliest(), reference.top().time);
+        ASSERT_EQ(both.queue.earliest(), both.reference.top().time);
       }
-      now = compare_batch(queue, reference);
-      ASSERT_EQ(queue.size(), reference.size());
+      now = compare_batch(both.queue, both.reference);
+      ASSERT_EQ(both.queue.size(), both.reference.size());
     }
   }
 }

@@ -123,6 +123,23 @@ TEST(MachineTrees, BoxesOnRails) {
   }
 }
 
+/// Where no node says which machine it sits in, the rates tell.
+TEST(MachineTrees, BoxesWithoutNames) {
+  const Topology named = *generate_rail_boxes({.boxes = 16, .spines = 4});
+  std::vector<Node> nodes(named.nodes().begin(), named.nodes().end());
+  for (Node& node : nodes) node.host.clear();
+  std::vector<Link> links;
+  for (std::size_t i = 0; i < named.link_count(); ++i) links.push_back(named.link(LinkId(i)));
+  const Topology topology = *Topology::make("boxes", std::move(nodes), std::move(links));
+  for (const Direction direction : {Direction::forward, Direction::reversed}) {
+    const PlanContext context;
+    const PlanningProblem planning(topology);
+    const auto trees = proposed_by("machines", make_problem(planning, direction, Rank(9), {}, context));
+    ASSERT_TRUE(trees);
+    EXPECT_LE(shape_at_bound(topology, direction, Rank(9), *trees).height, 7U);
+  }
+}
+
 TEST(MachineTrees, NothingWithoutMachines) {
   const Topology topology = switch_planes(4);
   const PlanContext context;
