@@ -186,9 +186,11 @@ class Search {
     return ahead == 0 ? 0 : std::max(1U, ahead_quarters_ * ahead / 4);
   }
 
-  /// Where the last hundredth is missing in step, a quarter of the measure is tried, once.
+  /// Where the last hundredth is missing in step, and a smaller chunk takes seconds to run, a quarter of the measure is
+  /// tried before, once.
   void try_fewer_ahead() {
     if (fixed_.ahead || best_.ahead == 0 || ahead_quarters_ != 4 || !is_short()) return;
+    if (hops_of(scaled(best_.chunk, -2)) <= most_hops_of_more) return;
     ahead_quarters_ = 1;
     if (!try_cut({best_.chunk, measured_ahead(best_.chunk)})) ahead_quarters_ = 4;
   }

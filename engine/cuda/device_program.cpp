@@ -55,12 +55,14 @@ class DeviceCompiler {
   void add_team(std::uint32_t index) {
     const Team& team = plan_.teams()[index];
     const bool is_first = index == 0 || plan_.teams()[index - 1].rank != team.rank;
-    const std::uint32_t parts = team.moves.empty() ? 1 : plan_.parts();
+    if (is_first) copied_parts_ = 0;
+    const std::uint32_t parts = blocks_of(team);
     for (std::uint32_t part = 0; part < parts; ++part) {
       const auto first_step = static_cast<std::uint32_t>(program_.steps.size());
       reached_.clear();
-      if (is_first && part == 0) add_begin(team.rank);
+      if (is_first && part == 0) begin_step(StepKind::enter, team.rank).signal = team.rank.value();
       for (const std::uint32_t move : team.moves) add_move(team.rank, index, move, part);
+      if (!team.by_host) add_own_copies(team.rank);
       if (is_first && part == 0) add_finish(team.rank);
       program_.blocks.push_back(
           {team.rank, first_step, static_cast<std::uint32_t>(program_.steps.size()) - first_step, team.by_host});
@@ -90,23 +92,43 @@ class DeviceCompiler {
     step.wait_count = static_cast<std::uint32_t>(program_.waits.size()) - step.first_wait;
   }
 
-  void add_begin(Rank rank) {
-    begin_step(StepKind::enter, rank).signal = rank.value();
-    const RankProgram& own = ranks_[rank.index()];
-    if (own.local_copies.empty()) return;
+  /// A team without moves has blocks for the rank's own copies alone.
+  [[nodiscard]] std::uint32_t blocks_of(const Team& team) const {
+    return team.moves.empty() && copiers_of(team.rank) < 2 ? 1 : plan_.parts();
+  }
+
+  /// The blocks of a rank that share its own copies; the first where reductions are divided in the end, none where
+  /// there are none.
+  [[nodiscard]] std::uint32_t copiers_of(Rank rank) const {
+    if (ranks_[rank.index()].local_copies.empty()) return 0;
+    if (program_.reduces) return 1;
+    const auto is_own = [&](const Team& team) { return team.rank == rank && !team.by_host; };
+    return static_cast<std::uint32_t>(std::ranges::count_if(plan_.teams(), is_own)) * plan_.parts();
+  }
+
+  /// A block's share of what a rank copies from its own data into its own result. Nobody else touches these bytes.
+  void add_own_copies(Rank rank) {
+    const std::uint32_t copiers = copiers_of(rank);
+    if (copied_parts_ >= copiers) return;
+    const std::uint32_t part = copied_parts_++;
     Step& step = begin_step(StepKind::copy, rank);
-    for (const LocalCopy& copy : own.local_copies)
-      program_.pieces.push_back({copy.length, copy.from, copy.to, copy.to});
+    for (const LocalCopy& copy : ranks_[rank.index()].local_copies) {
+      take_part(copy.length, part, copiers, [&](std::int64_t begin, std::int64_t length) {
+        program_.pieces.push_back({length, moved(copy.from, begin), moved(copy.to, begin), moved(copy.to, begin)});
+      });
+    }
     end_step(step);
+    if (step.piece_count == 0) program_.steps.pop_back();
   }
 
   /// The part of a piece that a block moves: whole elements, cut where 16-byte accesses begin if the piece does. Calls
   /// use(first byte, length).
   template <class Use>
-  void take_part(std::int64_t length, std::uint32_t part, const Use& use) const {
+  void take_part(std::int64_t length, std::uint32_t part, std::uint32_t parts, const Use& use) const {
     const std::int64_t step = std::max<std::int64_t>(program_.element_size, 16);
-    const auto parts = static_cast<std::int64_t>(plan_.parts());
-    const auto cut = [&](std::int64_t at) { return at == parts ? length : length / step * at / parts * step; };
+    const auto cut = [&](std::int64_t at) {
+      return at == std::int64_t{parts} ? length : length / step * at / parts * step;
+    };
     if (cut(part) < cut(part + 1)) use(cut(part), cut(part + 1) - cut(part));
   }
 
@@ -133,7 +155,7 @@ class DeviceCompiler {
     const RankProgram& own = ranks_[rank.index()];
     for (std::uint32_t i = 0; i < op.piece_count; ++i) {
       const Piece& piece = own.pieces[op.first_piece + i];
-      take_part(piece.length, part, [&](std::int64_t begin, std::int64_t length) {
+      take_part(piece.length, part, plan_.parts(), [&](std::int64_t begin, std::int64_t length) {
         program_.pieces.push_back(
             {length, moved(piece.source, begin), moved(piece.target, begin), moved(piece.first, begin)});
       });
@@ -201,7 +223,7 @@ class DeviceCompiler {
       destination.first_target = static_cast<std::uint32_t>(program_.targets.size());
       for (std::uint32_t i = 0; i < op.piece_count; ++i) {
         const Piece& piece = ranks_[lane.rank.index()].pieces[op.first_piece + i];
-        take_part(piece.length, part,
+        take_part(piece.length, part, plan_.parts(),
                   [&](std::int64_t begin, std::int64_t) { program_.targets.push_back(moved(piece.target, begin)); });
       }
     }
@@ -236,6 +258,7 @@ class DeviceCompiler {
   std::map<std::uint32_t, std::int64_t> slots_;          ///< By move that receives.
   std::vector<std::vector<std::uint32_t>> local_order_;  ///< By move, with mailboxes.
   std::set<std::uint32_t> reached_;                      ///< Lanes that the block has worked on.
+  std::uint32_t copied_parts_ = 0;                       ///< Of the rank's own copies.
   DeviceProgram program_;
 };
 

@@ -81,7 +81,7 @@ struct SharedControl {
   static constexpr std::uint64_t call_window = 8;
   std::array<SharedCall, call_window> calls;
   alignas(128) std::atomic<std::uint64_t> entered;  ///< The newest call.
-  std::atomic<std::uint64_t> exchanged;  ///< The newest call that was an exchange: what others showed in it was read.
+  std::atomic<std::uint64_t> exchanged;  ///< The newest exchange or call of kernels: what others showed in it was read.
   std::atomic<std::uint32_t> has_left;   ///< 1 when no more calls will come.
   SharedBufferId inputs;                 ///< The ring of small inputs; written before the first call that shows one.
   SharedBufferId blocks;                 ///< The places of a BlockExchange, likewise.

@@ -148,7 +148,11 @@ WholeCall::Progress KernelCall::advance() {
   return Progress::done;
 }
 
-void KernelCall::close() { runs_ = false; }
+/// Other members' kernels may still look at counters in this one's memory: it stays until they have ended, too.
+void KernelCall::close() {
+  if (runs_) group_.note_exchanged(call_->header->sequence);
+  runs_ = false;
+}
 
 std::uint32_t KernelCall::permitted(std::uint32_t stream) const { return runs_ ? kernel_->permitted(stream) : 0; }
 

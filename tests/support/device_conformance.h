@@ -56,6 +56,7 @@ class PinnedValues {
 class DeviceConformance : public ::testing::TestWithParam<DeviceCase> {
  protected:
   void SetUp() override {
+    ASSERT_NE(device, nullptr);
     queue = make_queue();
     ASSERT_NE(queue, nullptr);
   }

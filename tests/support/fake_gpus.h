@@ -16,7 +16,7 @@ namespace espalier::test {
 inline constexpr std::array<unsigned char, 4> fake_image = {0x50, 0xED, 0x55, 0xBA};
 
 /// The fake driver (tests/support/fake_cuda), under a setting of the environment that goes when this does. Without a
-/// setting it is the real one where ESPALIER_TEST_DRIVER names it: libcuda.so.1.
+/// setting it is the real one where ESPALIER_TEST_DRIVER names it, libcuda.so.1, with its first GPU for any.
 class FakeGpus {
  public:
   FakeGpus() : real_(std::getenv("ESPALIER_TEST_DRIVER")) {
@@ -35,8 +35,8 @@ class FakeGpus {
   [[nodiscard]] const Result<std::shared_ptr<const engine::cuda::Driver>>& driver() const { return driver_; }
   [[nodiscard]] Result<std::unique_ptr<engine::cuda::CudaDevice>> open(int ordinal) const {
     if (!driver_) return tl::unexpected(driver_.error());
-    return engine::cuda::CudaDevice::open(*driver_, ordinal,
-                                          real_ != nullptr ? engine::cuda::embedded_kernels() : fake_image);
+    if (real_ != nullptr) return engine::cuda::CudaDevice::open(*driver_, 0, engine::cuda::embedded_kernels());
+    return engine::cuda::CudaDevice::open(*driver_, ordinal, fake_image);
   }
 
  private:

@@ -31,8 +31,9 @@ std::uint32_t count_streams(const Schedule& schedule) {
   return most;
 }
 
+/// Of a rank alone, its own copy.
 std::int64_t longest_chunk(const Schedule& schedule, const Layout& layout, const Cut& cut) {
-  std::int64_t longest = 0;
+  std::int64_t longest = schedule.transfers.empty() ? layout.size().count : 0;
   for (const Transfer& transfer : schedule.transfers) longest = std::max(longest, layout.range(transfer).length());
   return std::min(longest, cut.chunk.count);
 }

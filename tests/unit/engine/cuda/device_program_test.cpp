@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <vector>
+
 #include "planners/planner.h"
 #include "tests/support/device_program_case.h"
 #include "tests/support/sanitized.h"
@@ -118,6 +123,35 @@ TEST(DeviceProgram, WritesWhatIsPassedOnInTheSameStep) {
   const auto [sent, slots] = count({.low_latency = true});
   EXPECT_EQ(slots, tree->transfers.size());
   EXPECT_LT(sent, 4 * 2 + 1 + 2 * tree->transfers.size());
+}
+
+/// What a rank copies from its own data into its own result all of its blocks copy together, the root of a broadcast,
+/// which receives nothing, as well.
+TEST(DeviceProgram, SharesOwnCopiesAmongBlocks) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::broadcast, CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
+    SCOPED_TRACE(to_string(kind));
+    const Schedule schedule = make_schedule(kind, 4, "flat");
+    const auto layout = Layout::make(schedule, Bytes{4 << 20}, 4);
+    const auto program =
+        compile_for_device(schedule, *layout, {Bytes{1 << 20}}, {.blocks_per_rank = 12, .blocks_per_stream = 4});
+    ASSERT_TRUE(program) << program.error().message;
+    std::vector<std::int64_t> copied;  // by block of rank 0
+    for (const Block& block : program->blocks) {
+      if (block.rank != Rank(0)) continue;
+      copied.push_back(0);
+      for (const Step& step : std::span(program->steps).subspan(block.first_step, block.step_count)) {
+        if (step.kind != StepKind::copy || step.peer != Rank(0)) continue;
+        for (const Piece& piece : std::span(program->pieces).subspan(step.first_piece, step.piece_count)) {
+          copied.back() += piece.length;
+        }
+      }
+    }
+    EXPECT_EQ(copied.size(), kind == CollectiveKind::broadcast ? 4U : 12U);
+    const std::int64_t own = std::int64_t{4 << 20} / (kind == CollectiveKind::broadcast ? 1 : 4);
+    EXPECT_EQ(std::accumulate(copied.begin(), copied.end(), std::int64_t{0}), own);
+    EXPECT_LE(std::ranges::max(copied), own / static_cast<std::int64_t>(copied.size()) + 16);
+  }
 }
 
 }  // namespace

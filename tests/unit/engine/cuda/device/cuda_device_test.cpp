@@ -10,7 +10,12 @@
 namespace espalier::engine::cuda {
 
 INSTANTIATE_TEST_SUITE_P(Cuda, DeviceConformance,
-                         ::testing::Values(DeviceCase{"cuda", [] { return std::move(*test::FakeGpus().open(1)); }}),
+                         ::testing::Values(DeviceCase{"cuda",
+                                                      []() -> std::unique_ptr<Device> {
+                                                        auto opened = test::FakeGpus().open(1);
+                                                        EXPECT_TRUE(opened) << opened.error().message;
+                                                        return opened ? std::move(*opened) : nullptr;
+                                                      }}),
                          [](const auto& device) { return std::string(device.param.name); });
 namespace {
 
