@@ -52,17 +52,6 @@ bool is_needless(const Candidates& candidates, std::string_view planner) {
          });
 }
 
-/// On so many ranks rings may take seconds to find.
-constexpr std::uint32_t many_ring_ranks = 33;
-
-/// Whether this candidate's loads and latencies leave rings nothing to gain: they pass one rank after the other.
-bool makes_rings_needless(const Candidate& candidate, const Topology& topology, const Bound& bound) {
-  if (candidate.planner != "packing" || !is_at_bound(candidate.chunks, bound)) return false;
-  Picoseconds least = topology.link(LinkId(0)).latency;
-  for (std::size_t i = 1; i < topology.link_count(); ++i) least = std::min(least, topology.link(LinkId(i)).latency);
-  return candidate.chunks.latency() <= static_cast<double>(topology.rank_count() - 1) * least.seconds();
-}
-
 Picoseconds scaled(Picoseconds time, double factor) {
   return {static_cast<std::int64_t>(factor * static_cast<double>(time.count))};
 }
@@ -267,18 +256,8 @@ Result<Candidates> make_candidates(const ParallelLinks& network, const Collectiv
   };
   // What may turn out to be needless comes when the others are there.
   const auto may_wait = [&](std::size_t i) {
-    const bool takes_long =
-        planners[i].name == "lp" || (planners[i].name == "ring" && collective.rank_count >= many_ring_ranks);
-    return options.for_choice && takes_long &&
+    return options.for_choice && planners[i].name == "lp" &&
            std::ranges::find(options.named, planners[i].name) == options.named.end();
-  };
-  const auto is_needed = [&](std::size_t i) {
-    return std::ranges::none_of(made, [&](const auto& result) {
-      if (!result || !*result) return false;
-      const Candidate& other = (*result)->back();
-      return planners[i].name == "lp" ? makes_lp_needless(other, candidates.bound)
-                                      : makes_rings_needless(other, network.topology(), candidates.bound);
-    });
   };
   std::vector<std::size_t> first, last, behind_bound;
   const bool is_beside = may_plan_beside_bound(network.topology(), collective, options);
@@ -298,8 +277,12 @@ Result<Candidates> make_candidates(const ParallelLinks& network, const Collectiv
   run_parallel(before + first.size(), options.threads,
                [&](std::size_t i) { i < before ? bound_and_make() : make(first[i - before]); });
   if (!bounded) return tl::unexpected(bounded.error());
-  std::erase_if(last, [&](std::size_t i) { return !is_needed(i); });
-  run_parallel(last.size(), options.threads, [&](std::size_t i) { make(last[i]); });
+  const bool needs_last = std::ranges::none_of(made, [&](const auto& result) {
+    return result && *result && makes_lp_needless((*result)->back(), candidates.bound);
+  });
+  for (const std::size_t i : last) {
+    if (needs_last) make(i);
+  }
   for (std::size_t i = 0; i < planners.size(); ++i) take(i);
   return candidates;
 }

@@ -47,10 +47,11 @@ Cut first_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed);
 /// the first run has the chunk that loads and latencies say is within a per cent of enough, down to a quarter of them,
 /// and no larger one is tried. Smaller chunks cost more events, so they have to be worth them: the last half percent is
 /// left where it takes long, and in calls of a millisecond and more nothing below 99 % of the least time that a few
-/// more would reach. A cut that is slower than the best before it is given up as soon as that is certain. So is the
-/// search with its first run where that takes longer than the deadline, which is `hopeless` times what the best of
-/// other schedules takes: then what it returns is not whole. Where no more than a hundredth can be gained on that best,
-/// no more is run than for the last hundredth. Errors: those of `evaluate`. Cost: one run, or about ten.
+/// more would reach, or, past 64 ranks, some seconds more; there a quarter of the measure is tried in step before a run
+/// takes seconds. A cut that is slower than the best before it is given up as soon as that is certain. So is the search
+/// with its first run where that takes longer than the deadline, which is `hopeless` times what the best of other
+/// schedules takes: then what it returns is not whole. Where no more than a hundredth can be gained on that best, no
+/// more is run than for the last hundredth. Errors: those of `evaluate`. Cost: one run, or about ten.
 Result<RunReport> find_best_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed,
                                 const EvaluateCut& evaluate, Picoseconds deadline = no_deadline);
 

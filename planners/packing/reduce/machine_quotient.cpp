@@ -33,25 +33,34 @@ std::vector<std::uint32_t> machines_of(const Topology& topology, const std::vect
     const std::string& host = topology.node(topology.node_of(machines[machine].front())).host;
     if (!host.empty()) named.emplace(host, machine);
   }
-  const auto machine_around = [&](NodeId node) {
+  const auto neighbours_of = [&](NodeId node) {
     std::set<NodeId> neighbours;
     for (const LinkId id : topology.out_links(node)) neighbours.insert(topology.link(id).head);
     for (const LinkId id : topology.in_links(node)) neighbours.insert(topology.link(id).tail);
+    return neighbours;
+  };
+  const auto machine_around = [&](const std::set<NodeId>& neighbours) {
     std::map<std::uint32_t, std::size_t> count;
     for (const NodeId neighbour : neighbours) ++count[machine_of[neighbour.index()]];
     count.erase(no_machine);
     const auto most = std::ranges::max_element(count, {}, [](const auto& entry) { return entry.second; });
     return most != count.end() && most->second + 1 >= neighbours.size() ? most->first : no_machine;
   };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::size_t i = 0; i < topology.node_count(); ++i) {
-      if (machine_of[i] != no_machine) continue;
-      const auto host = named.find(topology.node(NodeId(i)).host);
-      if (host != named.end()) machine_of[i] = host->second;
-      if (named.empty()) machine_of[i] = machine_around(NodeId(i));
-      changed = changed || machine_of[i] != no_machine;
+  std::vector<NodeId> open;
+  for (std::size_t i = topology.node_count(); i-- > 0;) open.emplace_back(i);
+  while (!open.empty()) {
+    const NodeId node = open.back();
+    open.pop_back();
+    std::uint32_t& machine = machine_of[node.index()];
+    if (machine != no_machine) continue;
+    if (!named.empty()) {
+      if (const auto host = named.find(topology.node(node).host); host != named.end()) machine = host->second;
+      continue;
     }
+    const std::set<NodeId> neighbours = neighbours_of(node);
+    machine = machine_around(neighbours);
+    // Those next to it may be inside now, too.
+    if (machine != no_machine) open.insert(open.end(), neighbours.begin(), neighbours.end());
   }
   return machine_of;
 }

@@ -85,23 +85,6 @@ TEST(Chooser, LeavesLpOutWherePairwiseIsAtTheBoundOnManyRanks) {
   }
 }
 
-/// A packing at the bound leaves rings nothing on a torus, as they pass one rank after the other; on many ranks they
-/// take long to find.
-TEST(Chooser, LeavesRingsOutWherePackingIsAtTheBoundOnManyRanks) {
-  const std::vector<Planner> planners = {*find_planner("ring"), *find_planner("packing")};
-  for (const std::int64_t width : {5, 6}) {
-    SCOPED_TRACE(width);
-    const Topology torus = *generate_torus({{width, 6}, {}});
-    const Collective collective = *make_collective(CollectiveKind::all_gather, torus.rank_count(), std::nullopt);
-    const auto has_rings = [&](CandidateOptions options) {
-      options.for_choice = true;
-      return make_candidates(torus, collective, planners, options)->find("ring") != nullptr;
-    };
-    EXPECT_EQ(has_rings({}), width == 5);
-    EXPECT_TRUE(has_rings({.named = {"ring"}}));
-  }
-}
-
 /// Both take as long here, ring comes first, and flat waits less often.
 TEST(Chooser, TakesTheLeastLatencyOfEquals) {
   const Topology star = *generate_leaf_spine({.leaves = 1, .ranks_per_leaf = 4, .spines = 1});
