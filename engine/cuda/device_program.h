@@ -103,7 +103,8 @@ struct DeviceProgram {
 /// How ranks are laid over thread blocks.
 struct BlockOptions {
   std::uint32_t streams_per_pair = 1;  ///< Streams between two ranks, dealt by channel.
-  std::uint32_t blocks_per_rank = 8;   ///< The most; a rank has no more than its incoming streams have, and one.
+  /// The most; a rank has no more than its incoming streams have, and one, or a stream's for its own copies alone.
+  std::uint32_t blocks_per_rank = 8;
   /// Blocks that carry out a stream together, each its part of every piece; no more than a rank has.
   std::uint32_t blocks_per_stream = 1;
   bool forwards = true;      ///< Steps write what is only passed on to where it goes.

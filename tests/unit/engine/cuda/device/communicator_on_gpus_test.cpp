@@ -158,6 +158,28 @@ TEST(KernelsOnGpus, CarryOutCallsWhereEachRankHasAGpu) {
   });
 }
 
+/// Rank 1 is done with its one byte, and leaves, while rank 0's kernel still copies what it keeps; at its end that one
+/// looks whether rank 1 has read its byte.
+TEST(KernelsOnGpus, KeepTheirMemoryUntilThoseOfOthersHaveEnded) {
+  const test::FakeGpus gpus("FAKE_CUDA_GPUS", "2");
+  PlannedSource source("flat", Bytes{1024});
+  constexpr std::int64_t kept = 128 << 20;
+  constexpr std::array<std::int64_t, 2> shares = {kept, 1};
+  run_ranks(2, source.source(), on_gpus(gpus, TransportChoice::shm), [&](Communicator& world) {
+    EXPECT_TRUE(says_kernels(world));
+    const bool is_root = world.rank() == 0;
+    const test::DeviceMemory sent(world, is_root ? kept + 1 : 1);
+    const test::DeviceMemory received(world, is_root ? kept : 1);
+    const auto done = world.run({.kind = CollectiveKind::scatter,
+                                 .send = sent.data(),
+                                 .receive = received.data(),
+                                 .count = kept + 1,
+                                 .type = ElementType::uint8,
+                                 .shares = shares});
+    EXPECT_TRUE(done) << done.error().message;
+  });
+}
+
 /// A call of kernels gives each chunk's time at its destination, in the host's time: the GPUs' timers are an hour
 /// ahead. Once by mailboxes, once by copies and reductions.
 class RecordsOnGpus : public ::testing::TestWithParam<std::size_t> {};
