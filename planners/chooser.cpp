@@ -148,9 +148,10 @@ bool may_plan_beside_bound(const Topology& topology, const Collective& collectiv
          !find_unreachable(topology) && check_somebody_adds(topology).has_value();
 }
 
-std::shared_ptr<const ScheduleSymmetry> find_large_symmetry(const Schedule& schedule, const Topology& topology) {
+std::shared_ptr<const ScheduleSymmetry> find_large_symmetry(const Schedule& schedule, const ParallelLinks& network) {
   if (schedule.transfers.size() < least_symmetric_transfers) return nullptr;
-  auto symmetry = find_symmetry(schedule, topology, MoveOrder::same);
+  const std::vector<RankMap> likely = likely_rank_maps(network, schedule);
+  auto symmetry = find_symmetry(schedule, network.topology(), MoveOrder::same, likely);
   return symmetry ? std::make_shared<const ScheduleSymmetry>(*std::move(symmetry)) : nullptr;
 }
 
@@ -202,7 +203,7 @@ Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const 
   const bool has_variants = options.for_choice && planner.name == "packing";
   if (has_variants && needs_variants(chunks, options.least_size))
     add_variants(made, network, *schedule, options.threads);
-  auto symmetry = find_large_symmetry(*schedule, network.topology());
+  auto symmetry = find_large_symmetry(*schedule, network);
   made.push_back({std::string(planner.name), std::move(*schedule), chunks, {}, nullptr, nullptr, std::move(symmetry)});
   return made;
 }

@@ -41,11 +41,8 @@ const std::array planners = {
 
 /// In large schedules, so that a part of them stands for all when they are simulated.
 void put_like_transfers_together(Schedule& schedule, const ParallelLinks& network) {
-  constexpr std::size_t most_searched = 256;  // ranks; of more the search for automorphisms takes long
   if (schedule.transfers.size() < least_symmetric_transfers) return;
-  const bool is_searched = network.topology().rank_count() <= most_searched;
-  const auto likely = is_searched ? network.problem().automorphic_ranks() : std::vector<RankMap>();
-  espalier::put_images_together(schedule, network.topology(), likely);
+  put_images_together(schedule, network.topology(), likely_rank_maps(network, schedule));
 }
 
 }  // namespace
@@ -59,6 +56,15 @@ Result<Planner> find_planner(std::string_view name) {
     names.push_back(planner.name);
   }
   return fail(ErrorCode::invalid_input, "there is no planner '" + std::string(name) + "'", suggest(name, names));
+}
+
+std::vector<RankMap> likely_rank_maps(const ParallelLinks& network, const Schedule& schedule) {
+  constexpr std::size_t most_searched = 256;  // ranks; of more the search for automorphisms takes long
+  constexpr std::size_t most_of_blocks = 1024;
+  const bool is_of_blocks = schedule.collective.kind == CollectiveKind::all_to_all;
+  const bool is_searched = schedule.transfers.size() >= least_symmetric_transfers &&
+                           schedule.collective.rank_count <= (is_of_blocks ? most_of_blocks : most_searched);
+  return is_searched ? network.problem().automorphic_ranks() : std::vector<RankMap>();
 }
 
 Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& collective, const Planner& planner,

@@ -4,12 +4,14 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "base/result.h"
 #include "planners/parallel_links.h"
 #include "planners/plan_context.h"
 #include "planners/planning_problem.h"
 #include "schedule/schedule.h"
+#include "schedule/symmetry/symmetry.h"
 
 namespace espalier::planners {
 
@@ -48,6 +50,10 @@ Result<Planner> find_planner(std::string_view name);
 /// Plans with one planner and verifies the result; a breach is a bug of ours.
 Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& collective, const Planner& planner,
                                 const PlanContext& context = {});
+
+/// Maps of the ranks that likely take a large schedule to itself (schedule/symmetry): automorphisms of the network. None
+/// where the schedule is small, and past 256 ranks only for an all_to_all, where nothing else shows them.
+std::vector<RankMap> likely_rank_maps(const ParallelLinks& network, const Schedule& schedule);
 
 /// As `plan_unbounded`, with the bound of the collective set.
 Result<Schedule> plan(const ParallelLinks& network, const Collective& collective, const Planner& planner,

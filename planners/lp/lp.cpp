@@ -1,15 +1,27 @@
 #include "planners/lp/lp.h"
 
 #include <string>
+#include <utility>
 
 #include "planners/all_reduce_forest.h"
 #include "planners/lp/flow_program.h"
+#include "planners/lp/single_paths.h"
 #include "planners/lp/trees/tree_images.h"
 #include "schedule/trees/tree_schedule.h"
 
 namespace espalier::planners {
 
 namespace {
+
+/// Where blocks need not be split to carry as much, they are not.
+void take_single_paths(FlowProgram& program) {
+  ColumnSolution& solution = program.solution;
+  if (program.orbits->graph.mirrored || solution.parts.size() == program.demands.size()) return;
+  auto single = find_single_paths(*program.orbits, program.demands, solution.limit);
+  if (!single || single->reached < solution.reached) return;
+  solution.reached = std::move(single->reached);
+  solution.parts = std::move(single->parts);
+}
 
 Result<Forest> flow_forest(const PlanningProblem& problem, CollectiveKind kind, const PlanContext& context) {
   constexpr std::size_t most_ranks = 1024;
@@ -27,10 +39,11 @@ Result<Forest> flow_forest(const PlanningProblem& problem, CollectiveKind kind, 
   if (!is_small && !is_near_flow_size(*orbits)) return tl::unexpected(too_large);
   ColumnLimits limits;
   if (!is_small) limits.gap = near_flow_gap;
-  const FlowProgram program = solve_flow(orbits, flows, limits, context);
+  FlowProgram program = solve_flow(orbits, flows, limits, context);
   if (program.solution.parts.empty()) {
     return fail(ErrorCode::unsupported, "the best routes were not found within the limits", "use the planner pairwise");
   }
+  if (kind == CollectiveKind::all_to_all) take_single_paths(program);
   return lift(topology, *program.orbits, program.demands, program.solution);
 }
 

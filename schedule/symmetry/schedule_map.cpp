@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/fnv.h"
+#include "base/random.h"
 
 namespace espalier {
 
@@ -11,15 +12,20 @@ MapFinder::MapFinder(const Schedule& schedule, const Topology& topology, MoveOrd
     : schedule_(schedule), topology_(topology), order_(order), moves_(schedule) {}
 
 MapFinder::Kind MapFinder::kind_of(std::size_t slice, const std::vector<Rank>& ranks) const {
-  Kind kind{schedule_.slices[slice].length, moves_.of(slice).size()};
+  const Slice& own = schedule_.slices[slice];
+  Kind kind{own.length, moves_.of(slice).size()};
+  const auto add = [&](Rank one, Rank other, std::uint64_t what) {
+    Fnv1a hash;
+    for (const Rank end : {one, other}) {
+      hash.add_number(ranks.empty() || end.is_none() ? end.value() : ranks[end.index()].value());
+    }
+    hash.add_number(what);
+    kind.between += Random(hash.value()).next();  // Sums of like ends would be equal.
+  };
+  add(own.rank, own.to, 2);
   for (const TransferId id : moves_.of(slice)) {
     const Transfer& transfer = schedule_.transfers[id.index()];
-    Fnv1a hash;
-    for (const Rank end : {schedule_.src(transfer), schedule_.dst(transfer)}) {
-      hash.add_number(ranks.empty() ? end.value() : ranks[end.index()].value());
-    }
-    hash.add_number(transfer.reduces);
-    kind.between += hash.value();
+    add(schedule_.src(transfer), schedule_.dst(transfer), transfer.reduces);
   }
   return kind;
 }

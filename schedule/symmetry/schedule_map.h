@@ -42,7 +42,7 @@ class MapFinder {
   struct Kind {
     std::int64_t length = 0;
     std::size_t moves = 0;
-    std::uint64_t between = 0;  ///< A sum over its transfers, of between which ranks they are.
+    std::uint64_t between = 0;  ///< A sum of whose it is, and of between which ranks its transfers are.
     friend bool operator==(const Kind&, const Kind&) = default;
   };
   struct KindHash {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "base/disjoint_sets.h"
@@ -15,14 +16,27 @@ namespace {
 constexpr std::size_t most_failures = 256;
 constexpr std::uint64_t most_work = 16;
 
-/// Whether every transfer moves one slice, and every channel carries one.
+/// Whether every transfer moves one slice, and every lane, a channel from one rank to another, carries one.
 bool has_lone_slices(const Schedule& schedule) {
+  const auto moves_one = [](const Transfer& transfer) { return transfer.slice_count == 1; };
+  if (!std::ranges::all_of(schedule.transfers, moves_one)) return false;
+  using Lane = std::tuple<std::uint32_t, Rank, Rank>;
+  std::vector<std::pair<Lane, SliceId>> shared;  // those on channels that carry more slices
   std::vector<SliceId> slice_of(schedule.channel_count());
-  return std::ranges::all_of(schedule.transfers, [&](const Transfer& transfer) {
+  std::vector<bool> carries_more(schedule.channel_count(), false);
+  for (const Transfer& transfer : schedule.transfers) {
     SliceId& slice = slice_of[transfer.channel().index()];
     if (slice.is_none()) slice = transfer.first_slice;
-    return transfer.slice_count == 1 && slice == transfer.first_slice;
-  });
+    if (slice != transfer.first_slice) carries_more[transfer.channel().index()] = true;
+  }
+  for (const Transfer& transfer : schedule.transfers) {
+    if (!carries_more[transfer.channel().index()]) continue;
+    shared.push_back({{transfer.channel_value, schedule.src(transfer), schedule.dst(transfer)}, transfer.first_slice});
+  }
+  std::ranges::sort(shared);
+  return std::ranges::adjacent_find(shared, [](const auto& one, const auto& next) {
+           return one.first == next.first && one.second != next.second;
+         }) == shared.end();
 }
 
 /// What maps join.

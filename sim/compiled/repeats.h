@@ -22,7 +22,7 @@ struct Repeats {
 /// cost time, and where slices that stand for each other have equal bytes (are_parts_alike).
 ///
 /// It is proven, not guessed. Every map of the symmetry (schedule/symmetry/symmetry.h) takes the schedule to itself,
-/// and here links to links that are alike; nothing but links takes time. Every slice has channels of its own, so lanes
+/// and here links to links that are alike; nothing but links takes time. Every slice has lanes of its own, so lanes
 /// and dependencies are those of slices, and rounds follow from them: maps take these to each other. The transfers that
 /// pass a link come in the order of those that stand for them, no two of one, and so do those that ask it at one
 /// moment. So the maps take the run to itself: docs/simulator.md knows nothing else of a transfer. All orbits have one

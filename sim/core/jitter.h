@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "base/random.h"
+
 namespace espalier::sim {
 
 /// Makes services take a little longer, each by a part that depends on the seed and on what is served alone, never on
@@ -25,14 +27,7 @@ class Jitter {
   }
 
  private:
-  /// Source: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014 (the finisher
-  /// of SplitMix64).
-  static std::uint64_t mix(std::uint64_t x) {
-    x += 0x9e3779b97f4a7c15U;
-    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31U);
-  }
+  static std::uint64_t mix(std::uint64_t x) { return Random(x).next(); }
 
   std::uint64_t most_;  // of 2^32
   std::uint64_t seed_;
