@@ -1,6 +1,8 @@
 #include "schedule/symmetry/schedule_map.h"
 
 #include <algorithm>
+#include <bit>
+#include <numeric>
 #include <utility>
 
 #include "base/fnv.h"
@@ -13,14 +15,14 @@ MapFinder::MapFinder(const Schedule& schedule, const Topology& topology, MoveOrd
 
 MapFinder::Kind MapFinder::kind_of(std::size_t slice, const std::vector<Rank>& ranks) const {
   const Slice& own = schedule_.slices[slice];
-  Kind kind{own.length, moves_.of(slice).size()};
+  Kind kind = Random(static_cast<std::uint64_t>(own.length)).next();
   const auto add = [&](Rank one, Rank other, std::uint64_t what) {
     Fnv1a hash;
     for (const Rank end : {one, other}) {
       hash.add_number(ranks.empty() || end.is_none() ? end.value() : ranks[end.index()].value());
     }
     hash.add_number(what);
-    kind.between += Random(hash.value()).next();  // Sums of like ends would be equal.
+    kind += Random(hash.value()).next();  // Sums of like ends would be equal.
   };
   add(own.rank, own.to, 2);
   for (const TransferId id : moves_.of(slice)) {
@@ -28,6 +30,30 @@ MapFinder::Kind MapFinder::kind_of(std::size_t slice, const std::vector<Rank>& r
     add(schedule_.src(transfer), schedule_.dst(transfer), transfer.reduces);
   }
   return kind;
+}
+
+void MapFinder::sort_by_kind() {
+  for (std::size_t i = 0; i < schedule_.slices.size(); ++i) by_kind_.push_back({kind_of(i, {}), SliceId(i)});
+  std::ranges::sort(by_kind_);
+  const unsigned bits = std::max(1U, static_cast<unsigned>(std::bit_width(by_kind_.size())));
+  kind_shift_ = 64 - bits;
+  kind_begins_.assign((std::size_t{1} << bits) + 1, 0);
+  place_in_kind_.resize(by_kind_.size());
+  for (std::size_t i = 0; i < by_kind_.size(); ++i) {
+    ++kind_begins_[(by_kind_[i].kind >> kind_shift_) + 1];
+    const bool is_like = i > 0 && by_kind_[i - 1].kind == by_kind_[i].kind;
+    place_in_kind_[by_kind_[i].slice.index()] = is_like ? place_in_kind_[by_kind_[i - 1].slice.index()] + 1 : 0;
+  }
+  std::partial_sum(kind_begins_.begin(), kind_begins_.end(), kind_begins_.begin());
+}
+
+/// In ascending order.
+std::span<const MapFinder::OfKind> MapFinder::slices_of(Kind kind) const {
+  const std::size_t bits = kind >> kind_shift_;
+  const std::span<const OfKind> near =
+      std::span(by_kind_).subspan(kind_begins_[bits], kind_begins_[bits + 1] - kind_begins_[bits]);
+  const auto like = std::ranges::equal_range(near, kind, {}, &OfKind::kind);
+  return {like.begin(), like.end()};
 }
 
 void MapFinder::begin() {
@@ -57,29 +83,21 @@ std::optional<ScheduleMap> MapFinder::take_ranks_to(const std::vector<Rank>& ran
 
 /// Where slices and links go, when that is known of ranks; the first slice to this one, if to any.
 std::optional<ScheduleMap> MapFinder::take_slices(SliceId image_of_first) {
-  if (by_kind_.empty()) {
-    for (std::size_t i = 0; i < schedule_.slices.size(); ++i) {
-      std::vector<SliceId>& like = by_kind_[kind_of(i, {})];
-      place_in_kind_.push_back(like.size());
-      like.emplace_back(i);
-    }
-  }
+  if (by_kind_.empty()) sort_by_kind();
   std::vector<bool> is_taken(schedule_.slices.size(), false);
   for (std::size_t i = 0; i < schedule_.slices.size(); ++i) {
-    const auto found = by_kind_.find(kind_of(i, map_.ranks));
-    if (found == by_kind_.end()) return std::nullopt;
     // Of like slices, which parallel links may carry, the one in the same place, or else the first that fits.
-    const std::vector<SliceId>& like = found->second;
-    const auto fits = [&](SliceId other) {
-      return !is_taken[other.index()] && (i != 0 || image_of_first.is_none() || other == image_of_first) &&
-             take(i, other.index());
+    const std::span<const OfKind> like = slices_of(kind_of(i, map_.ranks));
+    const auto fits = [&](const OfKind& other) {
+      return !is_taken[other.slice.index()] && (i != 0 || image_of_first.is_none() || other.slice == image_of_first) &&
+             schedule_.slices[i].length == schedule_.slices[other.slice.index()].length && take(i, other.slice.index());
     };
     const std::size_t place = place_in_kind_[i];
     const auto taken = place < like.size() && fits(like[place]) ? like.begin() + static_cast<std::ptrdiff_t>(place)
                                                                 : std::ranges::find_if(like, fits);
     if (taken == like.end()) return std::nullopt;
-    map_.slices[i] = *taken;
-    is_taken[taken->index()] = true;
+    map_.slices[i] = taken->slice;
+    is_taken[taken->slice.index()] = true;
   }
   return std::move(map_);
 }

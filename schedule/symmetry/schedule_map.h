@@ -1,9 +1,9 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "schedule/slice_moves.h"
@@ -38,19 +38,19 @@ class MapFinder {
   [[nodiscard]] std::uint64_t work() const { return work_; }
 
  private:
-  /// What slices have in common that may be images of each other.
-  struct Kind {
-    std::int64_t length = 0;
-    std::size_t moves = 0;
-    std::uint64_t between = 0;  ///< A sum of whose it is, and of between which ranks its transfers are.
-    friend bool operator==(const Kind&, const Kind&) = default;
-  };
-  struct KindHash {
-    std::size_t operator()(const Kind& kind) const { return kind.between; }
+  /// What slices have in common that may be images of each other, as a number: the length, whose it is, and between
+  /// which ranks its transfers are. Few others have the same.
+  using Kind = std::uint64_t;
+  struct OfKind {
+    Kind kind = 0;
+    SliceId slice;
+    friend auto operator<=>(const OfKind&, const OfKind&) = default;
   };
 
   /// `ranks`: where these go; empty if nowhere.
   [[nodiscard]] Kind kind_of(std::size_t slice, const std::vector<Rank>& ranks) const;
+  void sort_by_kind();
+  [[nodiscard]] std::span<const OfKind> slices_of(Kind kind) const;
   void begin();
   bool map_ranks(std::size_t slice);
   std::optional<ScheduleMap> take_slices(SliceId image_of_first);
@@ -63,8 +63,10 @@ class MapFinder {
   const Topology& topology_;
   MoveOrder order_;
   SliceMoves moves_;
-  std::unordered_map<Kind, std::vector<SliceId>, KindHash> by_kind_;  // filled when first needed
-  std::vector<std::size_t> place_in_kind_;                            // by slice, with it
+  std::vector<OfKind> by_kind_;               // sorted; filled when first needed
+  std::vector<std::uint32_t> kind_begins_;    // by the kind's first bits: where in it
+  std::vector<std::uint32_t> place_in_kind_;  // by slice: among those of its kind
+  unsigned kind_shift_ = 0;
   ScheduleMap map_;
   std::vector<LinkId> source_;        // by link: the one that is taken to it
   std::vector<LinkId> noted_;         // in the order in which their images were noted

@@ -59,6 +59,14 @@ class Orbits {
     return ranks == slices && slices == links ? ranks : 1;
   }
 
+  /// Whether every rank is joined with where it goes already.
+  [[nodiscard]] bool joins(const RankMap& ranks) {
+    for (std::uint32_t i = 0; i < ranks.size(); ++i) {
+      if (ranks_.find(i) != ranks_.find(ranks[i].value())) return false;
+    }
+    return true;
+  }
+
   [[nodiscard]] Rank first(Rank rank) { return Rank(ranks_.find(rank.value())); }
   [[nodiscard]] SliceId first(SliceId slice) { return SliceId(slices_.find(slice.value())); }
   [[nodiscard]] LinkId first(LinkId link) { return LinkId(links_.find(link.value())); }
@@ -104,7 +112,9 @@ class SymmetryFinder {
       orbits = std::move(joined);
       return true;
     };
-    for (const RankMap& ranks : likely) add(maps_.take_ranks_to(ranks));
+    for (const RankMap& ranks : likely) {
+      if (!orbits.joins(ranks)) add(maps_.take_ranks_to(ranks));
+    }
     std::size_t failures = 0;
     for (std::size_t i = 1; i < schedule_.slices.size() && failures < most_failures; ++i) {
       const SliceId slice(i);

@@ -37,10 +37,10 @@ enum class MoveOrder : std::uint8_t {
 using RankMap = std::vector<Rank>;
 
 /// The symmetry of many parts that was found; nothing where there is none, or some transfer moves several slices, or
-/// some lane, a channel from one rank to another, carries two. Looked for are maps that take the first slice's transfers to those of another slice one
-/// after the other, maps that take each rank to the one that is so many on, and these. Requires: ids in range (rule
-/// S1); maps one to one. Cost: O(links on the transfers' routes) for each map that is looked at; of those that are
-/// none, mostly less.
+/// some lane, a channel from one rank to another, carries two. Looked for are maps that take the first slice's
+/// transfers to those of another slice one after the other, maps that take each rank to the one that is so many on, and
+/// these. Requires: ids in range (rule S1); maps one to one. Cost: O(links on the transfers' routes) for each map that
+/// is looked at; of those that are none, mostly less.
 std::optional<ScheduleSymmetry> find_symmetry(const Schedule& schedule, const Topology& topology, MoveOrder order,
                                               std::span<const RankMap> likely = {});
 
