@@ -14,22 +14,24 @@ MapFinder::MapFinder(const Schedule& schedule, const Topology& topology, MoveOrd
     : schedule_(schedule), topology_(topology), order_(order), moves_(schedule) {}
 
 MapFinder::Kind MapFinder::kind_of(std::size_t slice, const std::vector<Rank>& ranks) const {
+  const auto image = [&](Rank end) { return ranks.empty() || end.is_none() ? end : ranks[end.index()]; };
   const Slice& own = schedule_.slices[slice];
   Kind kind = Random(static_cast<std::uint64_t>(own.length)).next();
-  const auto add = [&](Rank one, Rank other, std::uint64_t what) {
-    Fnv1a hash;
-    for (const Rank end : {one, other}) {
-      hash.add_number(ranks.empty() || end.is_none() ? end.value() : ranks[end.index()].value());
-    }
-    hash.add_number(what);
-    kind += Random(hash.value()).next();  // Sums of like ends would be equal.
-  };
-  add(own.rank, own.to, 2);
   for (const TransferId id : moves_.of(slice)) {
     const Transfer& transfer = schedule_.transfers[id.index()];
-    add(schedule_.src(transfer), schedule_.dst(transfer), transfer.reduces);
+    Fnv1a hash;
+    hash.add_number(image(schedule_.src(transfer)).value());
+    hash.add_number(image(schedule_.dst(transfer)).value());
+    hash.add_number(transfer.reduces);
+    kind += Random(hash.value()).next();  // Sums of like ends would be equal.
   }
-  return kind;
+  if (own.rank.is_none()) return kind;
+  // Whose it is comes first: neighbours are looked up one after the other.
+  const std::uint64_t count = schedule_.collective.rank_count;
+  const std::uint64_t rank = image(own.rank).value();
+  const std::uint64_t place =
+      own.to.is_none() ? (rank << 32U) / count : ((rank * count + image(own.to).value()) << 31U) / (count * count) * 2;
+  return place << 32U | kind >> 32U;
 }
 
 void MapFinder::sort_by_kind() {
