@@ -51,8 +51,8 @@ Result<Planner> find_planner(std::string_view name);
 Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& collective, const Planner& planner,
                                 const PlanContext& context = {});
 
-/// Maps of the ranks that likely take a large schedule to itself (schedule/symmetry): automorphisms of the network. None
-/// where the schedule is small, and past 256 ranks only for an all_to_all, where nothing else shows them.
+/// Maps of the ranks that likely take a large schedule to itself (schedule/symmetry): automorphisms of the network.
+/// None where the schedule is small, and past 256 ranks only for an all_to_all, where nothing else shows them.
 std::vector<RankMap> likely_rank_maps(const ParallelLinks& network, const Schedule& schedule);
 
 /// As `plan_unbounded`, with the bound of the collective set.

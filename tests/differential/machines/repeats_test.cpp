@@ -228,6 +228,47 @@ TEST(Repeats, AreFoundByAnyMapOfTheRanks) {
   EXPECT_GT(compared.in_step, 50);
 }
 
+/// An all_to_all has slices that stay, and channels that carry several blocks, each to another rank.
+TEST(Repeats, AreFoundWhereBlocksDiffer) {
+  Compared compared;
+  std::uint32_t most_parts = 0;
+  const std::vector<Topology> machines = {*generate_mesh({{3, 3}, {}}),
+                                          *generate_torus({{3, 4}, {}}),
+                                          *generate_hypercube({.dimensions = 3, .wire = {}}),
+                                          shipped("mi250"),
+                                          shipped("dgx-a100-x2"),
+                                          read(boxes(4, false))};
+  for (const Topology& topology : machines) {
+    const planners::PlanningProblem problem(topology);
+    for (const char* planner : {"flat", "pairwise", "lp"}) {
+      SCOPED_TRACE(std::string(planner) + " on " + topology.name());
+      const Schedule before = plan_by(planner, topology, CollectiveKind::all_to_all);
+      Schedule schedule = before;
+      const auto likely = problem.automorphic_ranks();
+      put_images_together(schedule, topology, likely);
+      EXPECT_TRUE(verify(schedule, topology).ok());
+      EXPECT_EQ(moves_of(schedule), moves_of(before));
+      const auto symmetry = find_symmetry(schedule, topology, MoveOrder::same, likely);
+      if (!symmetry) continue;
+      most_parts = std::max(most_parts, symmetry->times);
+      expect_same(schedule, *symmetry, topology, compared);
+    }
+  }
+  EXPECT_GE(most_parts, 8U);
+  EXPECT_GT(compared.runs, 50);
+  EXPECT_GT(compared.in_step, 25);
+}
+
+/// A lane that carries two slices is refused: its transfers wait for each other.
+TEST(Repeats, AreNotLookedForWhereALaneCarriesTwoSlices) {
+  const Topology topology = read(boxes(4, false));
+  Schedule schedule = plan_by("packing", topology, CollectiveKind::all_reduce);
+  put_images_together(schedule, topology);
+  ASSERT_TRUE(find_repeats(schedule, topology));
+  for (Transfer& transfer : schedule.transfers) transfer.channel_value = 0;
+  EXPECT_FALSE(find_repeats(schedule, topology));
+}
+
 TEST(Repeats, AreFoundOnShippedMachines) {
   Compared compared;
   for (const char* name : {"dgx-h100-x4", "dgx-a100-x2", "dgx2", "mi300x"}) {

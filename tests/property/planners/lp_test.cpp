@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "planners/all_reduce_forest.h"
 #include "planners/bounds/all_reduce_bound.h"
 #include "planners/bounds/bound.h"
 #include "planners/lp/flow_program.h"
+#include "planners/lp/single_paths.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
 #include "tests/support/networks/random_graph.h"
@@ -101,6 +103,71 @@ TEST(Lp, StopsAtAGap) {
       for (const Entry entry : part.column.loads) loads[entry.index] += part.amount * entry.value;
     }
     for (std::size_t r = 0; r < loads.size(); ++r) EXPECT_LE(loads[r], Rational(orbits->capacity[r]));
+  }
+}
+
+/// Every column is a tree that takes every block to its rank, its loads are those of the blocks, and at what is said to
+/// be reached the fullest resource is just full.
+TEST(SinglePaths, TakeEveryBlockAndNoMoreThanFits) {
+  Random random(25);
+  int whole = 0;
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 4, true}));
+    const auto ranks = static_cast<std::uint32_t>(topology.rank_count());
+    const FlowDemands flows = flow_demands(CollectiveKind::all_to_all, ranks);
+    const auto orbits = std::make_shared<const OrbitGraph>(make_orbit_graph(topology, false, Symmetry::none));
+    const FlowProgram program = solve_flow(orbits, flows, {});
+    const auto found = find_single_paths(*orbits, program.demands, program.solution.limit);
+    ASSERT_TRUE(found);
+    EXPECT_LE(found->reached, program.solution.limit);
+    if (found->reached == program.solution.limit) ++whole;
+    ASSERT_EQ(found->parts.size(), ranks);
+    const ResourceGraph& graph = orbits->graph;
+    std::vector<Rational> loads(orbits->capacity.size(), 0);
+    for (std::uint32_t source = 0; source < ranks; ++source) {
+      const ColumnSolution::Part& part = found->parts[source];
+      EXPECT_EQ(part.amount, found->reached);
+      ASSERT_EQ(part.column.group, source);
+      std::vector<RankPath> entering(ranks);
+      std::vector<bool> has_path(ranks, false);
+      for (RankPath& path : split_paths(graph, part.column.edges)) {
+        const std::uint32_t end = path.to;
+        ASSERT_FALSE(has_path[end]);
+        ASSERT_TRUE(path.from == source || has_path[path.from]);
+        has_path[end] = true;
+        entering[end] = std::move(path);
+      }
+      for (std::uint32_t target = 0; target < ranks; ++target) {
+        ASSERT_EQ(has_path[target], target != source);
+        for (std::uint32_t rank = target; rank != source; rank = entering[rank].from) {
+          for (const std::uint32_t e : entering[rank].edges) {
+            for (const std::uint32_t resource : graph.edges[e].resources) {
+              loads[orbits->resources.of[resource]] += found->reached;
+            }
+          }
+        }
+      }
+    }
+    Rational fullest = 0;
+    for (std::size_t r = 0; r < loads.size(); ++r) {
+      fullest = std::max(fullest, loads[r] / Rational(orbits->capacity[r]));
+    }
+    EXPECT_EQ(fullest, 1);
+  }
+  EXPECT_GT(whole, 5);
+}
+
+/// Where links are alike, a block has one slice and the bound is reached all the same.
+TEST(Lp, KeepsBlocksWholeWhereItCan) {
+  const Topology machines[] = {*generate_mesh({{4, 4}, {}}), *generate_hypercube({.dimensions = 4, .wire = {}}),
+                               *generate_torus({{4, 4, 4}, {}})};
+  for (const Topology& topology : machines) {
+    SCOPED_TRACE(topology.name());
+    expect_reaches_bound(topology, CollectiveKind::all_to_all);
+    const auto schedule = plan_lp(topology, collective_on(topology, CollectiveKind::all_to_all));
+    ASSERT_TRUE(schedule);
+    EXPECT_EQ(schedule->slices.size(), topology.rank_count() * topology.rank_count());
   }
 }
 
