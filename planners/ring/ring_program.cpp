@@ -57,6 +57,18 @@ std::optional<RingSet> best_fractional_rings(const Topology& topology) {
 
 namespace {
 
+/// Every cycle gives half of what it carries to the same cycle backwards.
+void add_mirror_images(const ResourceGraph& graph, std::vector<ColumnSolution::Part>& parts) {
+  const std::size_t count = parts.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    parts[i].amount /= 2;
+    ColumnSolution::Part image = parts[i];
+    std::ranges::reverse(image.column.edges);
+    for (std::uint32_t& e : image.column.edges) e = graph.edges[e].mirror;
+    parts.push_back(std::move(image));
+  }
+}
+
 /// Column generation with cheap cycles instead of cheapest: the master program's optimum over what they find.
 class CheapGeneration {
  public:
@@ -67,8 +79,14 @@ class CheapGeneration {
     if (!warm_up()) return {};
     const auto ranks = static_cast<std::int64_t>(graph_.rank_count());
     const std::int64_t rounds = std::min(most_rounds, work_limit / (ranks * ranks * ranks));
+    std::vector<double> calm;
     for (std::int64_t round = 0; round < rounds && master_.solve(); ++round) {
-      if (!add(master_.prices(), true)) break;
+      const std::vector<double> prices = master_.prices();
+      if (calm.empty()) calm = prices;
+      for (std::size_t r = 0; r < calm.size(); ++r) calm[r] = (calm[r] + prices[r]) / 2;
+      if (add(calm, true)) continue;
+      calm = prices;
+      if (!add(prices, true)) break;
     }
     if (!master_.solve()) return {};
     const auto exact = master_.exact();
@@ -134,8 +152,10 @@ class CheapGeneration {
 RingSet good_fractional_rings(const Topology& topology) {
   constexpr std::size_t most_ranks = 128;
   if (topology.rank_count() < 2 || topology.rank_count() > most_ranks) return {};
-  const ResourceGraph graph = make_resource_graph(topology, false);
-  return place_rings(topology, graph, CheapGeneration(graph).run());
+  const ResourceGraph graph = make_resource_graph(topology, true);
+  std::vector<ColumnSolution::Part> parts = CheapGeneration(graph).run();
+  if (graph.mirrored) add_mirror_images(graph, parts);
+  return place_rings(topology, graph, parts);
 }
 
 }  // namespace espalier::planners
