@@ -78,6 +78,10 @@ Rank far_end(const Collective& collective, const Slice& slice) {
   return slices_have_destination(collective.kind) ? slice.to : slice.rank;
 }
 
+/// On so many ranks every block of an all_to_all has transfers of its own: the images of a run of neighbours are none,
+/// and without runs a part stands for all where the network is symmetric (schedule/symmetry).
+constexpr std::size_t least_ranks_apart = 64;
+
 /// Whether each part travels only between its root and one other rank.
 bool travels_on_paths(CollectiveKind kind) {
   return kind == CollectiveKind::gather || kind == CollectiveKind::scatter || slices_have_destination(kind);
@@ -157,6 +161,7 @@ Result<void> TreeScheduleBuilder::draft_paths_of(const Arborescence& tree, std::
   const bool one_root = has_root(collective().kind);
   const bool all_parts = one_root || collective().kind == CollectiveKind::all_to_all;
   const std::size_t first_part = one_root ? 0 : tree.root.index() * (all_parts ? ranks : 1);
+  const bool joins_runs = collective().kind != CollectiveKind::all_to_all || ranks < least_ranks_apart;
   for (std::size_t part = first_part; part < first_part + (all_parts ? ranks : 1); ++part) {
     if (has_shards(collective().kind) && collective().share_of(Rank(part)) == 0) continue;
     const SliceId begin = slices.part_begins[part];
@@ -169,7 +174,7 @@ Result<void> TreeScheduleBuilder::draft_paths_of(const Arborescence& tree, std::
     const SliceId slice(begin.index() + place);
     for (Rank rank = end; rank != tree.root; rank = shape_.parent(rank)) {
       std::size_t& open = open_draft[rank.index()];
-      if (open != no_draft) {
+      if (joins_runs && open != no_draft) {
         Transfer& last = drafts_[open].transfer;
         if (last.first_slice.index() + last.slice_count == slice.index()) {
           ++last.slice_count;

@@ -40,9 +40,9 @@ struct Forest {
 /// - all_gather, broadcast: out-trees; reduce_scatter, reduce: in-trees. Each tree carries its share of its root's
 /// part.
 /// - scatter: out-trees of the root, gather: in-trees of the root, all_to_all and send_recv: out-trees of every rank.
-/// Each
-///   part travels only along the path between its two ends, cut over the trees by weight; neighbouring slices that
-///   take one edge share a transfer. These trees need not span: they reach the ranks that they serve.
+///   Each part travels only along the path between its two ends, cut over the trees by weight; neighbouring slices that
+///   take one edge share a transfer, but in an all_to_all of 64 ranks or more. These trees need not span: they reach the
+///   ranks that they serve.
 /// - all_reduce: both; the trees of one root are cut against each other so that each slice is reduced along one
 ///   in-tree and broadcast along one out-tree of that root. A rank without trees is the root of nothing.
 ///
