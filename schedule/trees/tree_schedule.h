@@ -41,8 +41,8 @@ struct Forest {
 /// part.
 /// - scatter: out-trees of the root, gather: in-trees of the root, all_to_all and send_recv: out-trees of every rank.
 ///   Each part travels only along the path between its two ends, cut over the trees by weight; neighbouring slices that
-///   take one edge share a transfer, but in an all_to_all of 64 ranks or more. These trees need not span: they reach the
-///   ranks that they serve.
+///   take one edge share a transfer, but in an all_to_all of 64 ranks or more. These trees need not span: they reach
+///   the ranks that they serve.
 /// - all_reduce: both; the trees of one root are cut against each other so that each slice is reduced along one
 ///   in-tree and broadcast along one out-tree of that root. A rank without trees is the root of nothing.
 ///
