@@ -33,8 +33,9 @@ class RingOracle final : public PricingOracle {
 std::optional<RingSet> best_fractional_rings(const Topology& topology);
 
 /// A good set of rings for up to 128 ranks, found alike with cycles that are cheap instead of cheapest; empty
-/// when none is found. `limit` is left at zero. Cost: as many rounds as 2^26 / ranks^3, 300 at most; tenths of a second
-/// up to 64 ranks, a few seconds for 128.
+/// when none is found. Where every cable is duplex the two directions are one resource, and every cycle gives half of
+/// what it carries to the same cycle backwards. `limit` is left at zero. Cost: as many rounds as 2^26 / ranks^3, 300 at
+/// most; tenths of a second up to 64 ranks, a few seconds for 128.
 RingSet good_fractional_rings(const Topology& topology);
 
 }  // namespace espalier::planners

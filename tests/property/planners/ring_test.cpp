@@ -10,6 +10,7 @@
 #include "planners/lp/restricted_master.h"
 #include "planners/ring/ring_hops.h"
 #include "planners/ring/ring_limit.h"
+#include "planners/ring/ring_program.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
 #include "tests/support/networks/random_graph.h"
@@ -155,6 +156,36 @@ TEST(Rings, LoadWhatTheirRateSays) {
     ++planned;
   }
   EXPECT_GT(planned, 20);
+}
+
+/// On duplex networks both directions are planned as one: what comes of it fits, and is
+/// nearly always the optimum of all rings.
+TEST(Rings, OfDuplexNetworksFitAndAreMostlyTheOptimum) {
+  Random random(45);
+  int best = 0, found = 0;
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    test::PlainGraph graph = test::random_graph(random, {9, 2, 6, false});
+    const std::vector<test::PlainGraph::Edge> edges = graph.edges;
+    for (const auto& edge : edges) graph.edges.push_back({edge.head, edge.tail, edge.capacity});
+    const Topology plain = test::make_topology(graph);
+    std::vector<Node> nodes(plain.nodes().begin(), plain.nodes().end());
+    for (Node& node : nodes) {
+      if (round % 3 == 0 && random.below(3) == 0) node.bandwidth = {random.between(1, 9) * 1'000'000'000};
+    }
+    const auto topology = Topology::make("duplex", nodes, {plain.links().begin(), plain.links().end()});
+    ASSERT_TRUE(topology && make_resource_graph(*topology, true).mirrored);
+    RingSet set = good_fractional_rings(*topology);
+    const auto optimum = best_fractional_rings(*topology);
+    ASSERT_TRUE(optimum);
+    if (optimum->rings.empty()) continue;
+    ++found;
+    set.limit = optimum->limit;
+    expect_sound(*topology, set);
+    if (set.rate() == optimum->limit) ++best;
+  }
+  EXPECT_GT(found, 20);
+  EXPECT_GE(10 * best, 9 * found);
 }
 
 }  // namespace
