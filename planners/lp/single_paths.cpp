@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -12,7 +11,8 @@ namespace espalier::planners {
 namespace {
 
 constexpr std::uint32_t most_rounds = 8;
-constexpr double sharpness = 12;   ///< How much dearer what is full is than what is empty: e to this.
+constexpr double sharpness = 12;  ///< How much dearer what is full is than what is empty: e to this.
+constexpr double most_exponent = 300;
 constexpr double most_work = 5e7;  ///< Demands x ranks x edges.
 
 /// The tree of one demand's paths as it grows: every rank is entered by one path from rank to rank.
@@ -30,12 +30,17 @@ class BlockPlacer {
     history_.assign(part_.size(), 0);
   }
 
-  /// All blocks, the near ones first, demand by demand.
-  std::vector<Column> place() {
+  /// All blocks, the near ones first, demand by demand. Nothing where rates are so unlike that lengths are rounded to
+  /// nothing, and a rank would come before the one that it is reached through.
+  std::optional<std::vector<Column>> place() {
     loads_.assign(part_.size(), 0);
     renew_lengths();
     std::vector<Column> columns;
-    for (std::uint32_t group = 0; group < demands_.size(); ++group) columns.push_back(place_blocks_of(group));
+    for (std::uint32_t group = 0; group < demands_.size(); ++group) {
+      auto column = place_blocks_of(group);
+      if (!column) return std::nullopt;
+      columns.push_back(*std::move(column));
+    }
     for (std::size_t r = 0; r < loads_.size(); ++r) history_[r] += std::max(0.0, fullness(r) - 1);
     return columns;
   }
@@ -46,7 +51,7 @@ class BlockPlacer {
   void renew_lengths() {
     std::vector<double> prices(part_.size());
     for (std::size_t r = 0; r < prices.size(); ++r) {
-      prices[r] = part_[r] * std::exp(sharpness * (fullness(r) + history_[r]));
+      prices[r] = part_[r] * std::exp(std::min(most_exponent, sharpness * (fullness(r) + history_[r])));
     }
     lengths_ = edge_lengths<double>(orbits_, prices);
   }
@@ -60,14 +65,14 @@ class BlockPlacer {
     return order;
   }
 
-  Column place_blocks_of(std::uint32_t group) {
+  std::optional<Column> place_blocks_of(std::uint32_t group) {
     const FlowDemand& demand = demands_[group];
     Growing tree{std::vector<std::vector<std::uint32_t>>(graph_.rank_count()),
                  std::vector<std::uint32_t>(graph_.rank_count(), demand.source),
                  {demand.source}};
     std::vector<std::int64_t> uses(graph_.edges.size(), 0);
     for (const std::uint32_t target : near_first(demand)) {
-      grow(tree, target);
+      if (!grow(tree, target)) return std::nullopt;
       for (std::uint32_t rank = target; rank != demand.source; rank = tree.parent[rank]) {
         for (const std::uint32_t e : tree.entering[rank]) {
           ++uses[e];
@@ -87,8 +92,8 @@ class BlockPlacer {
     return column;
   }
 
-  /// Joins a rank to the tree by the path that is shortest from the source on.
-  void grow(Growing& tree, std::uint32_t target) {
+  /// Joins a rank to the tree by the path that is shortest from the source on; false where none leads to it.
+  bool grow(Growing& tree, std::uint32_t target) {
     const auto add = [&](const Hops& path, std::uint32_t e) { return Hops(path.first + lengths_[e], path.second + 1); };
     search_.run(graph_.rank_nodes[target], true, false, add);
     std::vector<Hops> to_rank(graph_.rank_count());
@@ -108,6 +113,7 @@ class BlockPlacer {
         shortest = whole;
       }
     }
+    if (best == ResourceGraph::no_rank) return false;
     tree.parent[target] = best;
     tree.reached.push_back(target);
     std::uint32_t node = graph_.rank_nodes[best];
@@ -116,6 +122,7 @@ class BlockPlacer {
       tree.entering[target].push_back(e);
       node = graph_.edges[e].head;
     }
+    return true;
   }
 
   using Hops = std::pair<double, std::uint32_t>;  // a length, and how many edges
@@ -142,7 +149,9 @@ std::optional<RoundedPacking> find_single_paths(const OrbitGraph& orbits, const 
   BlockPlacer placer(orbits, demands, limit.convert_to<double>());
   std::optional<RoundedPacking> best;
   for (std::uint32_t round = 0; round < most_rounds; ++round) {
-    auto packing = pack_shares(program, placer.place(), shares, 1);
+    const auto columns = placer.place();
+    if (!columns) break;
+    auto packing = pack_shares(program, *columns, shares, 1);
     if (packing && (!best || packing->reached > best->reached)) best = std::move(packing);
     if (best && best->reached >= limit) break;
   }

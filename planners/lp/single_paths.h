@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/rational.h"
@@ -14,7 +15,7 @@ namespace espalier::planners {
 /// while something is overfull at the throughput `limit`; the best columns that were met, with what they reach: the
 /// limit, or less where blocks would have to be split. Nothing where that would take long.
 /// Requires: a graph that is not mirrored; demands of an all_to_all; a limit that is positive.
-/// Cost: demands x ranks x edges, a few times. Source: Y. Aspnes et al., "On-line routing of virtual circuits with
+/// Cost: demands x ranks x edges, a few times. Source: J. Aspnes et al., "On-line routing of virtual circuits with
 /// applications to load balancing and machine scheduling", J. ACM 44 (1997), section 3 (exponential prices).
 std::optional<RoundedPacking> find_single_paths(const OrbitGraph& orbits, const std::vector<FlowDemand>& demands,
                                                 const Rational& limit);

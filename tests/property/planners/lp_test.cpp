@@ -113,7 +113,12 @@ TEST(SinglePaths, TakeEveryBlockAndNoMoreThanFits) {
   int whole = 0;
   for (int round = 0; round < 60; ++round) {
     SCOPED_TRACE(round);
-    const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 4, true}));
+    test::PlainGraph graph_of_round = test::random_graph(random, {8, 3, 4, true});
+    // Rates from bytes to terabytes a second, too.
+    for (auto& edge : graph_of_round.edges) {
+      for (std::uint64_t i = round % 3 == 0 ? random.below(13) : 0; i > 0; --i) edge.capacity *= 10;
+    }
+    const Topology topology = test::make_topology(graph_of_round, 1);
     const auto ranks = static_cast<std::uint32_t>(topology.rank_count());
     const FlowDemands flows = flow_demands(CollectiveKind::all_to_all, ranks);
     const auto orbits = std::make_shared<const OrbitGraph>(make_orbit_graph(topology, false, Symmetry::none));
