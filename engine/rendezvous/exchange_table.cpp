@@ -99,6 +99,12 @@ std::vector<ExchangeTable::Answer> ExchangeTable::expire(Time now) {
   return answers;
 }
 
+void ExchangeTable::postpone(Time::duration time) {
+  for (auto& [key, exchange] : exchanges_) {
+    for (auto& [rank, part] : exchange.parts) part.deadline += time;
+  }
+}
+
 std::vector<ExchangeTable::Answer> ExchangeTable::leave(std::uint32_t rank) {
   left_.insert(rank);
   std::vector<Answer> answers;

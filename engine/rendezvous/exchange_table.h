@@ -34,6 +34,8 @@ class ExchangeTable {
   std::optional<Answer> put(std::uint32_t rank, Put put, Time now);
   /// Answers for the members whose time is up: who did not come.
   std::vector<Answer> expire(Time now);
+  /// Everybody gets so much more time.
+  void postpone(Time::duration time);
   /// The rank will not come any more: answers for all that wait for it, now; later exchanges with it are refused.
   std::vector<Answer> leave(std::uint32_t rank);
   /// When `expire` has something to do next.

@@ -106,9 +106,12 @@ Hub::Time Hub::next_time() const {
 
 void Hub::tick(Time now) {
   acceptor_.expire(now);
+  // While this process was stopped itself the others may have been, too: nobody is late for that.
+  const bool was_away = now - last_tick_ > 3 * identity_.heartbeat_interval();
+  if (was_away) table_.postpone(now - last_tick_);
   answer(table_.expire(now));
   if (now >= next_heartbeat_) {
-    check_silence(now);
+    check_silence(now, was_away);
     for (std::uint32_t rank = 1; rank < identity_.world; ++rank) {
       Member& member = members_[rank];
       // Unsent bytes do as a heartbeat, and heartbeats must not pile up for a peer that reads nothing.
@@ -127,9 +130,8 @@ bool Hub::is_over(Time now) const {
   return all_gone || now >= *closing_until_;
 }
 
-void Hub::check_silence(Time now) {
-  // A process that was stopped itself must read what the others sent before it counts them as silent.
-  const bool was_away = now - last_tick_ > 3 * identity_.heartbeat_interval();
+/// A process that was stopped itself must read what the others sent before it counts them as silent.
+void Hub::check_silence(Time now, bool was_away) {
   for (std::uint32_t rank = 1; rank < identity_.world && !closing_until_; ++rank) {
     Member& member = members_[rank];
     if (!member.link.is_open() || member.has_left) continue;

@@ -67,7 +67,7 @@ class Hub {
   void fail(std::uint32_t rank, const std::string& what);
   void broadcast(const RankFailure& failure);
   void after_sending(std::uint32_t rank);
-  void check_silence(Time now);
+  void check_silence(Time now, bool was_away);
 
   PlaneState& state_;
   const Identity identity_;

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "engine/rendezvous/names.h"
@@ -88,7 +89,18 @@ void PlaneState::deliver(std::uint64_t id, Answer answer) {
 Result<PlaneState::Answer> PlaneState::await(std::uint64_t id, Time deadline) {
   std::unique_lock lock(mutex_);
   const auto has_come = [this, id] { return !std::holds_alternative<std::monostate>(answers_.at(id)); };
-  changed_.wait_until(lock, deadline, [&] { return has_come() || failure_ || end_; });
+  // While this process is stopped the others may be, too: that time does not count.
+  constexpr std::chrono::milliseconds step{250};
+  while (true) {
+    const Time until = std::min(deadline, std::chrono::steady_clock::now() + step);
+    if (changed_.wait_until(lock, until, [&] { return has_come() || failure_ || end_; })) break;
+    const auto late = std::chrono::steady_clock::now() - until;
+    if (late > step) {
+      deadline += late;
+    } else if (until == deadline) {
+      break;
+    }
+  }
   auto node = answers_.extract(id);
   // An exchange that fails may be the trace of the failure.
   const auto* blobs = std::get_if<Result<std::vector<std::string>>>(&node.mapped());

@@ -49,6 +49,17 @@ TEST(ExchangeTable, TheTimeIsUpForEachMemberOnItsOwn) {
   EXPECT_FALSE(table.next_deadline());
 }
 
+TEST(ExchangeTable, PostponedEverybodyHasMoreTime) {
+  ExchangeTable table(3);
+  table.put(0, put_of(1, "t", {0, 1, 2}, "x", 100), start);
+  table.put(1, put_of(2, "t", {0, 1, 2}, "x", 250), start);
+  table.postpone(milliseconds(1000));
+  EXPECT_EQ(table.next_deadline(), start + milliseconds(1100));
+  EXPECT_TRUE(table.expire(start + milliseconds(1099)).empty());
+  EXPECT_EQ(table.expire(start + milliseconds(1100)).size(), 1U);
+  EXPECT_EQ(table.expire(start + milliseconds(1250)).size(), 1U);
+}
+
 TEST(ExchangeTable, WhoLeavesEndsWhatWaitsForIt) {
   ExchangeTable table(3);
   table.put(0, put_of(1, "t", {0, 2}, "x"), start);

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <csignal>
+#include <thread>
 
 #include "base/send_signal.h"
 #include "tests/support/networks/planes.h"
@@ -140,6 +141,52 @@ TEST_F(Faults, AFailureReachesWhoWaitsInAnExchange) {
   killer.join();
   ASSERT_FALSE(blobs.has_value());
   EXPECT_TRUE(blobs.error().message.starts_with("rank 3: ")) << blobs.error().message;
+}
+
+/// Rank 0 waits in an exchange when both ranks are stopped, for longer than it would wait; rank 1 comes when they go
+/// on.
+TEST(Stopped, TheTimeThatAllAreStoppedDoesNotCount) {
+  constexpr milliseconds timeout{2000};
+  auto listener = listen_on("127.0.0.1", 0);
+  ASSERT_TRUE(listener.has_value());
+  const std::uint16_t port = listener->port;
+  int go[2], ready[2];
+  ASSERT_EQ(pipe(go), 0);
+  ASSERT_EQ(pipe(ready), 0);
+  char byte = 0;
+  const auto run = [&](std::uint32_t rank) {
+    Options options = options_of(rank, 2, port, timeout);
+    if (rank == 0) options.listener = std::move(*listener);
+    auto plane = ControlPlane::join(std::move(options));
+    if (!plane || !(*plane)->barrier("all", everyone(2), long_enough)) return 1;
+    if (write(ready[1], "r", 1) != 1 || (rank == 1 && read(go[0], &byte, 1) != 1)) return 2;
+    return (*plane)->exchange("late", everyone(2), "x", timeout) ? 0 : 3;
+  };
+  std::array<pid_t, 2> ranks{};
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    ranks[rank] = fork();
+    ASSERT_GE(ranks[rank], 0);
+    if (ranks[rank] != 0) continue;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::_exit(run(rank));
+  }
+  listener->fd.reset();
+  for (std::size_t i = 0; i < ranks.size(); ++i) ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  std::this_thread::sleep_for(milliseconds(200));
+  for (const pid_t rank : ranks) send_signal(rank, SIGSTOP);
+  std::this_thread::sleep_for(2 * timeout);
+  ASSERT_EQ(write(go[1], "g", 1), 1);
+  for (const pid_t rank : ranks) {
+    send_signal(rank, SIGCONT);
+    std::this_thread::sleep_for(milliseconds(50));  // The hub's deadline has passed before the other comes.
+  }
+  for (const pid_t rank : ranks) {
+    int status = 0;
+    ASSERT_EQ(waitpid(rank, &status, 0), rank);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+  }
+  for (const int fd : {go[0], go[1], ready[0], ready[1]}) close(fd);
 }
 
 }  // namespace
