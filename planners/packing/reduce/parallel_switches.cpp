@@ -93,8 +93,10 @@ ParallelSwitches::ParallelSwitches(const Topology& topology)
 void ParallelSwitches::join(const std::vector<Plane>& planes) {
   std::map<PlaneMark, std::vector<std::pair<const Plane*, PlaneLinks>>> alike;
   for (const Plane& plane : planes) {
-    if (auto links = links_of(topology_, plane))
-      alike[mark_of(topology_, *links)].emplace_back(&plane, *std::move(links));
+    auto links = links_of(topology_, plane);
+    if (!links) continue;
+    const PlaneMark mark = mark_of(topology_, *links);
+    alike[mark].emplace_back(&plane, *std::move(links));
   }
   const auto is_taken = [&](NodeId node) { return is_taken_[node.index()]; };
   for (const auto& [mark, members] : alike) {
