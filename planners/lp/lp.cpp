@@ -13,10 +13,13 @@ namespace espalier::planners {
 
 namespace {
 
-/// Where blocks need not be split to carry as much, they are not.
+/// On many ranks blocks that need not be split to carry as much are not; on few the parts cost little, and spread what
+/// meets at a link.
 void take_single_paths(FlowProgram& program) {
+  constexpr std::uint32_t many_ranks = 64;
   ColumnSolution& solution = program.solution;
-  if (program.orbits->graph.mirrored || solution.parts.size() == program.demands.size()) return;
+  const ResourceGraph& graph = program.orbits->graph;
+  if (graph.mirrored || graph.rank_count() < many_ranks || solution.parts.size() == program.demands.size()) return;
   auto single = find_single_paths(*program.orbits, program.demands, solution.limit);
   if (!single || single->reached < solution.reached) return;
   solution.reached = std::move(single->reached);

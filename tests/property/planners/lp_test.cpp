@@ -163,10 +163,10 @@ TEST(SinglePaths, TakeEveryBlockAndNoMoreThanFits) {
   EXPECT_GT(whole, 5);
 }
 
-/// Where links are alike, a block has one slice and the bound is reached all the same.
+/// Where links are alike, a block of many has one slice and the bound is reached all the same.
 TEST(Lp, KeepsBlocksWholeWhereItCan) {
-  const Topology machines[] = {*generate_mesh({{4, 4}, {}}), *generate_hypercube({.dimensions = 4, .wire = {}}),
-                               *generate_torus({{4, 4, 4}, {}})};
+  const Topology machines[] = {*generate_hypercube({.dimensions = 6, .wire = {}}), *generate_torus({{4, 4, 4}, {}}),
+                               *generate_torus({{8, 8}, {}})};
   for (const Topology& topology : machines) {
     SCOPED_TRACE(topology.name());
     expect_reaches_bound(topology, CollectiveKind::all_to_all);
