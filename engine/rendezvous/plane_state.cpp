@@ -86,21 +86,32 @@ void PlaneState::deliver(std::uint64_t id, Answer answer) {
   changed_.notify_all();
 }
 
-Result<PlaneState::Answer> PlaneState::await(std::uint64_t id, Time deadline) {
-  std::unique_lock lock(mutex_);
-  const auto has_come = [this, id] { return !std::holds_alternative<std::monostate>(answers_.at(id)); };
-  // While this process is stopped the others may be, too: that time does not count.
+namespace {
+
+/// Waits until it holds, or the time is up; time in which this process is stopped does not count, as the others may be
+/// stopped, too.
+template <class Holds>
+void wait_while_running(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, PlaneState::Time deadline,
+                        Holds holds) {
   constexpr std::chrono::milliseconds step{250};
   while (true) {
-    const Time until = std::min(deadline, std::chrono::steady_clock::now() + step);
-    if (changed_.wait_until(lock, until, [&] { return has_come() || failure_ || end_; })) break;
+    const PlaneState::Time until = std::min(deadline, std::chrono::steady_clock::now() + step);
+    if (changed.wait_until(lock, until, holds)) return;
     const auto late = std::chrono::steady_clock::now() - until;
     if (late > step) {
       deadline += late;
     } else if (until == deadline) {
-      break;
+      return;
     }
   }
+}
+
+}  // namespace
+
+Result<PlaneState::Answer> PlaneState::await(std::uint64_t id, Time deadline) {
+  std::unique_lock lock(mutex_);
+  const auto has_come = [this, id] { return !std::holds_alternative<std::monostate>(answers_.at(id)); };
+  wait_while_running(changed_, lock, deadline, [&] { return has_come() || failure_ || end_; });
   auto node = answers_.extract(id);
   // An exchange that fails may be the trace of the failure.
   const auto* blobs = std::get_if<Result<std::vector<std::string>>>(&node.mapped());

@@ -1,7 +1,9 @@
 #include "planners/lp/lp.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "planners/all_reduce_forest.h"
 #include "planners/lp/flow_program.h"
@@ -13,13 +15,24 @@ namespace espalier::planners {
 
 namespace {
 
-/// On many ranks blocks that need not be split to carry as much are not; on few the parts cost little, and spread what
-/// meets at a link.
+/// Whether every demand's blocks are split into parts of the same size.
+bool are_split_evenly(const ColumnSolution& solution, std::size_t demands) {
+  std::vector<const Rational*> amount(demands, nullptr);
+  return std::ranges::all_of(solution.parts, [&](const ColumnSolution::Part& part) {
+    const Rational*& first = amount[part.column.group];
+    if (first == nullptr) first = &part.amount;
+    return *first == part.amount;
+  });
+}
+
+/// Blocks that need not be split to carry as much are not. But few that are split evenly stay so: that costs little and
+/// spreads what meets at a link.
 void take_single_paths(FlowProgram& program) {
   constexpr std::uint32_t many_ranks = 64;
   ColumnSolution& solution = program.solution;
   const ResourceGraph& graph = program.orbits->graph;
-  if (graph.mirrored || graph.rank_count() < many_ranks || solution.parts.size() == program.demands.size()) return;
+  if (graph.mirrored || solution.parts.size() == program.demands.size()) return;
+  if (graph.rank_count() < many_ranks && are_split_evenly(solution, program.demands.size())) return;
   auto single = find_single_paths(*program.orbits, program.demands, solution.limit);
   if (!single || single->reached < solution.reached) return;
   solution.reached = std::move(single->reached);

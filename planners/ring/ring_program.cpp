@@ -79,15 +79,15 @@ class CheapGeneration {
     if (!warm_up()) return {};
     const auto ranks = static_cast<std::int64_t>(graph_.rank_count());
     const std::int64_t rounds = std::min(most_rounds, work_limit / (ranks * ranks * ranks));
-    // Prices jump from one solution to the next; their mean finds what lasts (P. Neame, "Nonsmooth dual methods in
-    // integer programming", 2000). The program's own prices say when nothing gains.
-    std::vector<double> calm;
+    // Dual prices jump from one solution to the next: cycles are sought at smoothed ones (P. Neame, "Nonsmooth dual
+    // methods in integer programming", 2000), and at the program's own only where these find nothing.
+    std::vector<double> smoothed;
     for (std::int64_t round = 0; round < rounds && master_.solve(); ++round) {
       const std::vector<double> prices = master_.prices();
-      if (calm.empty()) calm = prices;
-      for (std::size_t r = 0; r < calm.size(); ++r) calm[r] = (calm[r] + prices[r]) / 2;
-      if (add(calm, true)) continue;
-      calm = prices;
+      if (smoothed.empty()) smoothed = prices;
+      for (std::size_t r = 0; r < smoothed.size(); ++r) smoothed[r] = (smoothed[r] + prices[r]) / 2;
+      if (add(smoothed, true)) continue;
+      smoothed = prices;
       if (!add(prices, true)) break;
     }
     if (!master_.solve()) return {};
