@@ -22,11 +22,17 @@ target_compile_options(espalier_options INTERFACE
   # By default g++ collects garbage that fits in memory: 4 to 12 % of the time of a large source.
   $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=600000>)
 
-# espalier_unite(NAME): with ESPALIER_UNITY, a target's sources are compiled forty at a time, in their order: templates
-# of the libraries are compiled once for all of them. Names in anonymous namespaces must differ in a target therefore.
+# espalier_unite(NAME): with ESPALIER_UNITY, a target's sources are compiled forty at a time (or as many as it says), in their
+# order: templates of the libraries are compiled once for all of them. Names in anonymous namespaces must differ in a target
+# therefore.
+set(espalier_unity_batch 40)
+if(ESPALIER_UNITY MATCHES "^[0-9]+$" AND ESPALIER_UNITY GREATER 1)
+  set(espalier_unity_batch ${ESPALIER_UNITY})
+endif()
 function(espalier_unite name)
   if(ESPALIER_UNITY)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 40)
+    set_target_properties(${name} PROPERTIES
+      UNITY_BUILD ON UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE ${espalier_unity_batch})
   endif()
 endfunction()
 
