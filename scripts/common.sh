@@ -3,8 +3,6 @@ set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$repository"
 
-# Many sources are compiled as one: a cold build takes less than half the time. ESPALIER_UNITY=OFF: one by one.
-export ESPALIER_UNITY=${ESPALIER_UNITY:-ON}
 # The build whose command is shown and installed. With dev, the tests' build, nothing is compiled only for that.
 command_preset=${ESPALIER_PRESET:-release}
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bliss/graph.hh>
+#if __has_include(<bliss/digraph.hh>)  // since bliss 0.77
+#include <bliss/digraph.hh>
+#endif
 #include <set>
 
 namespace espalier::planners {
@@ -10,8 +13,21 @@ namespace {
 
 using Visit = std::function<void(std::span<const std::uint32_t>)>;
 
-void call_visit(void* visit, unsigned int size, const unsigned int* automorphism) {
-  (*static_cast<const Visit*>(visit))({automorphism, size});
+/// bliss 0.77 takes any function, 0.73 one with a pointer.
+template <typename Searched>
+void search_automorphisms(Searched& searched, bliss::Stats& stats, const Visit& visit) {
+  const auto call = [&visit](unsigned int size, const unsigned int* automorphism) { visit({automorphism, size}); };
+  if constexpr (requires { searched.find_automorphisms(stats, call); }) {
+    searched.find_automorphisms(stats, call);
+  } else {
+    using Call = decltype(call);
+    searched.find_automorphisms(
+        stats,
+        [](void* called, unsigned int size, const unsigned int* automorphism) {
+          (*static_cast<const Call*>(called))(size, automorphism);
+        },
+        const_cast<void*>(static_cast<const void*>(&call)));
+  }
 }
 
 /// The neighbors of all vertices along arcs, or against them.
@@ -65,9 +81,8 @@ void visit_automorphisms(const ColoredGraph& graph, const Visit& visit) {
   for (const std::uint32_t color : graph.colors) searched.add_vertex(color);
   for (const auto& [tail, head] : graph.arcs) searched.add_edge(tail, head);
   bliss::Stats stats;
-  Visit called = visit;
   searched.set_component_recursion(false);  // bliss 0.73 leaks memory with it
-  searched.find_automorphisms(stats, call_visit, &called);
+  search_automorphisms(searched, stats, visit);
 }
 
 }  // namespace espalier::planners

@@ -7,6 +7,7 @@
 #include "sim/compiled/compiled_schedule.h"
 #include "sim/simulate.h"
 #include "tests/support/networks/machine.h"
+#include "tests/support/sanitized.h"
 
 namespace espalier {
 namespace {
@@ -83,7 +84,7 @@ Pipeline make_pipeline(Random& random) {
 TEST(ChunkRunsProperty, GiveWhatTheEventLoopGives) {
   Random random(907);
   int compared = 0;
-  for (int round = 0; round < 700; ++round) {
+  for (int round = 0; round < test::random_cases(700); ++round) {
     const Pipeline pipeline = make_pipeline(random);
     sim::Options options;
     options.element_size = 1;

@@ -40,6 +40,5 @@ class Espalier(CMakePackage):
     def cmake_args(self):
         return [
             self.define("ESPALIER_TESTS", False),
-            self.define("ESPALIER_UNITY", True),
             self.define_from_variant("ESPALIER_PYTHON", "python"),
         ]
