@@ -2,6 +2,7 @@
 // GPUs with 18 links each to NVSwitches, on two sockets. "direct": four GPUs with two links to each other one, one of
 // which is down at GPU 3, and two below each PCIe switch. "old": as direct, but the rate of a link is not known.
 // "none": no GPU. "broken": it does not start.
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>

@@ -44,7 +44,7 @@ std::size_t step_count(const Schedule& schedule) {
   return most;
 }
 
-std::size_t log2_up(std::size_t n) { return std::bit_width(n - 1); }
+std::size_t log2_up(std::size_t n) { return static_cast<std::size_t>(std::bit_width(n - 1)); }
 
 TEST(Flat, TakesOneStepThroughASwitch) {
   const Topology star = star_of(6);
@@ -104,7 +104,7 @@ TEST(Recursive, TakesLogarithmicSteps) {
   for (const std::size_t ranks : {2U, 3U, 5U, 6U, 7U, 8U, 12U, 16U}) {
     const Topology star = star_of(ranks);
     const std::size_t fold = std::has_single_bit(ranks) ? 0 : 1;
-    const std::size_t core = std::bit_width(ranks) - 1;
+    const std::size_t core = static_cast<std::size_t>(std::bit_width(ranks)) - 1;
     EXPECT_LE(step_count(plan_checked(plan_recursive, star, CollectiveKind::all_reduce)), 2 * core + 2 * fold);
     EXPECT_LE(step_count(plan_checked(plan_recursive, star, CollectiveKind::all_gather)), core + 2 * fold);
     EXPECT_LE(step_count(plan_checked(plan_recursive, star, CollectiveKind::reduce_scatter)), core + 2 * fold);

@@ -53,8 +53,8 @@ TEST(TwoTree, EveryPlaceIsALeafOfOneTree) {
     for (std::size_t place = 1; place < n; ++place) {
       EXPECT_TRUE(first[place] == 0 || second[place] == 0) << n << " places, place " << place;
       EXPECT_LE(first[place] + second[place], 2U);
-      EXPECT_LE(depth_of(trees.first, place), std::bit_width(n - 1) + 0U) << n;
-      EXPECT_LE(depth_of(trees.second, place), std::bit_width(n - 1) + 0U) << n;
+      EXPECT_LE(depth_of(trees.first, place), static_cast<std::size_t>(std::bit_width(n - 1))) << n;
+      EXPECT_LE(depth_of(trees.second, place), static_cast<std::size_t>(std::bit_width(n - 1))) << n;
     }
     if (n > 1) {
       EXPECT_EQ(first[0], 1U);
