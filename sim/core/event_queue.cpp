@@ -56,7 +56,7 @@ void EventQueue::push_sorted(const Event& event) {
   const bool is_last = taken_ == sorted_.size() || sorted_.back().time <= event.time;
   if (!is_last && sorted_.size() - taken_ > most_with_pushes) {
     moving_.assign(sorted_.begin() + static_cast<std::ptrdiff_t>(taken_), sorted_.end());
-    keep_earliest(moving_);
+    keep_earliest(moving_, moving_.front().time);
     moving_.clear();
     if (static_cast<std::uint64_t>(event.time) >= sorted_end_) return place(event);
   } else if (taken_ > most_with_pushes && 2 * taken_ > sorted_.size()) {
@@ -67,11 +67,10 @@ void EventQueue::push_sorted(const Event& event) {
   sorted_.insert(std::upper_bound(begin, sorted_.end(), event.time, later), event);
 }
 
-/// Of these events those of the earliest time are what is sorted; the others go back to levels.
-void EventQueue::keep_earliest(std::vector<Event>& events) {
-  const std::int64_t earliest = std::ranges::min_element(events, {}, &Event::time)->time;
-  last_ = static_cast<std::uint64_t>(earliest);
-  sorted_end_ = last_ + 1;
+/// Of these events those of the earliest time are what is sorted; the others go back to levels, in relation to the same
+/// time as what is there already.
+void EventQueue::keep_earliest(std::vector<Event>& events, std::int64_t earliest) {
+  sorted_end_ = static_cast<std::uint64_t>(earliest) + 1;
   sorted_.clear();
   taken_ = 0;
   for (const Event& event : events) {
@@ -93,7 +92,9 @@ void EventQueue::sort_next() {
   if (level.occupied == 0) occupied_levels_ &= ~(1U << level_index);
   if (bucket.size() > most_sorted && level_index > 0) {
     moving_.swap(bucket);
-    keep_earliest(moving_);
+    const std::int64_t earliest = std::ranges::min_element(moving_, {}, &Event::time)->time;
+    last_ = static_cast<std::uint64_t>(earliest);
+    keep_earliest(moving_, earliest);
     if (moving_.size() <= most_upcoming) upcoming_.swap(moving_);
     clear_kept(moving_);
     return;

@@ -18,10 +18,14 @@ struct Event {
 };
 
 /// A monotone priority queue on 64-bit times: what is pushed is never earlier than what was popped last. A radix heap
-/// with 64 buckets on each level: an event lies on the level of the highest six bits in which its time differs from a
-/// time near the last popped one, and moves down at most once per level. The first bucket is not taken apart further
-/// where it holds few events, or all of one time: these are sorted, and taken one after the other. Events of one time
-/// stay in the order of their pushes.
+/// with 64 buckets on each level: an event lies on the level of the highest six bits in which its time differs from
+/// `last_`, and moves down at most once per level. The first bucket is not taken apart further where it holds few
+/// events, or all of one time: these are sorted, and taken one after the other. Events of one time stay in the order of
+/// their pushes.
+///
+/// Invariants: (1) all events before sorted_end_ are sorted, all others on levels; (2) all events on levels lie there in
+/// relation to the same `last_`, which changes only when a bucket is taken and nothing sorted is left, to a time in that
+/// bucket: every other event differs from both in the same highest digits.
 /// Source: R. Ahuja, K. Mehlhorn, J. Orlin, R. Tarjan, "Faster algorithms for the shortest path problem", JACM 37
 /// (1990), section 2. Chosen by bench/event_queue_bench.cpp.
 class EventQueue {
@@ -80,11 +84,11 @@ class EventQueue {
 
   void push_sorted(const Event& event);
   void sort_next();
-  void keep_earliest(std::vector<Event>& events);
+  void keep_earliest(std::vector<Event>& events, std::int64_t earliest);
 
   std::vector<Level> levels_{level_count};
   unsigned occupied_levels_ = 0;
-  std::uint64_t last_ = 0;  // no later than any event on a level, and in the range that was sorted last
+  std::uint64_t last_ = 0;  // the first time of the bucket that was sorted last: no later than any event
   std::size_t size_ = 0;
   // All events before sorted_end_, by time; those before `taken_` are gone.
   std::vector<Event> sorted_;

@@ -87,6 +87,21 @@ TEST(EventQueue, AgreesWithTheStandardHeapWhenPushesComeInBursts) {
   }
 }
 
+TEST(EventQueue, AgreesWithTheStandardHeapWhenSortedOnesOverflowBeforeAnEarlierTime) {
+  // 129 events of one time are more than stay sorted while earlier ones are pushed: the next push moves the later ones
+  // to a level, in relation to a time (4224) that is not the earliest any more when 4106 and 4108 are pushed.
+  Both both;
+  both.push(4096);
+  EXPECT_EQ(compare_batch(both.queue, both.reference), 4096);
+  for (int i = 0; i < 129; ++i) both.push(4224);
+  both.push(4225);
+  both.push(4106);
+  both.push(4108);
+  std::vector<std::int64_t> times;
+  while (!both.queue.empty()) times.push_back(compare_batch(both.queue, both.reference));
+  EXPECT_EQ(times, (std::vector<std::int64_t>{4106, 4108, 4224, 4225}));
+}
+
 TEST(EventQueue, TakesTheLargestTimes) {
   EventQueue queue;
   std::vector<Event> batch;
