@@ -23,6 +23,7 @@ void FairModel::note_added(const Run& run) {
   for (const Path& path : run.compiled().paths()) {
     longest_latency_ = std::max(longest_latency_, service_.latency(run.compiled(), path));
   }
+  connections_[&run].assign(run.compiled().shares_resources() ? run.compiled().paths().size() : 0, {});
 }
 
 std::int64_t FairModel::next_time() const { return ended_.empty() ? next_moment() : std::max<std::int64_t>(now_, 0); }
@@ -96,6 +97,8 @@ void FairModel::prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payl
   const Lane& lane = run.lane(index);
   flow.run = &run;
   flow.path = &run.path(lane);
+  flow.connection = run.compiled().shares(index) ? &connections_[&run][lane.route.index()] : nullptr;
+  flow.next = no_flow;
   flow.transfer = lane.transfer;
   flow.chunk = {payload, on_the_wire(payload, run.payload_ppm), run.order(lane.transfer), lane.chunk};
   flow.lane = index;
@@ -137,28 +140,59 @@ void FairModel::begin(std::uint32_t slot) {
   Flow& flow = flows_[slot];
   flow.begin = now_;
   if (flow.run->is_aborted || flow.chunk.wire == 0) return end(slot);
+  if (waits_.is_on()) waits_.begin(slot, flow.run->id(), {flow.transfer, flow.chunk.chunk});
+  if (flow.connection == nullptr || flow.connection->moving == no_flow) return move(slot);
+  Connection& connection = *flow.connection;
+  (connection.first == no_flow ? connection.first : flows_[connection.last].next) = slot;
+  connection.last = slot;
+}
+
+/// Its bytes flow from now on.
+void FairModel::move(std::uint32_t slot) {
+  Flow& flow = flows_[slot];
   flow.moves = true;
   flow.since = now_;
   flow.rate = 0;
+  if (flow.connection != nullptr) flow.connection->moving = slot;
   ++moving_;
   shares_.add(slot, resources_of(flow));
-  if (waits_.is_on()) waits_.begin(slot, flow.run->id(), {flow.transfer, flow.chunk.chunk});
+}
+
+/// The flow's bytes are there: the next one on its connection moves.
+void FairModel::leave(std::uint32_t slot) {
+  const Flow& flow = flows_[slot];
+  shares_.remove(slot);
+  if (waits_.is_on()) waits_.end(slot);
+  --moving_;
+  for (const std::uint32_t resource : resources_of(flow)) {
+    if (resource >= usage_.size()) continue;
+    usage_[resource].work += flow.work;
+    usage_[resource].bytes += flow.chunk.wire;
+  }
+  if (flow.connection != nullptr) give_turn(*flow.connection);
+}
+
+void FairModel::give_turn(Connection& connection) {
+  connection.moving = no_flow;
+  while (connection.first != no_flow && connection.moving == no_flow) {
+    const FlowIndex next = connection.first;
+    connection.first = flows_[next].next;
+    if (!flows_[next].run->is_aborted) {
+      move(next);
+    } else {
+      // The run is not let go meanwhile: the flow that had the turn is still counted.
+      if (waits_.is_on()) waits_.end(next);
+      free_flows_.push_back(next);
+      drop_chunk(*flows_[next].run);
+    }
+  }
 }
 
 void FairModel::end(std::uint32_t slot) {
-  const Flow flow = flows_[slot];  // Its place may be taken below.
+  if (flows_[slot].moves) leave(slot);
   flows_[slot].moves = false;
+  const Flow flow = flows_[slot];  // Its place may be taken below.
   free_flows_.push_back(slot);
-  if (flow.moves) {
-    shares_.remove(slot);
-    if (waits_.is_on()) waits_.end(slot);
-    --moving_;
-    for (const std::uint32_t resource : resources_of(flow)) {
-      if (resource >= usage_.size()) continue;
-      usage_[resource].work += flow.work;
-      usage_[resource].bytes += flow.chunk.wire;
-    }
-  }
   Run& run = *flow.run;
   if (run.is_aborted) return drop_chunk(run);
   --run.chunks_moving;
@@ -197,7 +231,8 @@ void FairModel::settle_waits() {
     const Flow& flow = flows_[slot];
     const Schedule& schedule = flow.run->compiled().schedule();
     const Transfer& transfer = schedule.transfers[flow.transfer.index()];
-    return {resources_of(flow), flow.run->id(), schedule.src(transfer), schedule.dst(transfer)};
+    const FlowIndex ahead = flow.moves ? slot : flow.connection->moving;
+    return {resources_of(flow), flow.run->id(), schedule.src(transfer), schedule.dst(transfer), ahead};
   });
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/core/running_model.h"
@@ -15,7 +17,7 @@ namespace espalier::sim {
 
 /// The event loop of the `fair` model (docs/fair.md): a chunk is a flow that shares links and backplanes max-min
 /// fairly. One event when a flow begins and one when it ends; rates are worked out once at the end of every moment, for
-/// the flows that are touched.
+/// the flows that are touched. Of a connection, one route of a run, one flow moves at a time.
 ///
 /// Invariants: (1) events are handled in the order of (time, run, transfer, chunk), and what an event causes at its own
 /// time belongs to the same chunk or a later one; (2) between two moments every flow has its max-min rate, and what it
@@ -38,6 +40,14 @@ class FairModel final : public RunningModel {
 
  private:
   using Work = FlowWork;
+  static constexpr FlowIndex no_flow = std::numeric_limits<FlowIndex>::max();
+
+  /// The flow that moves over it, and those that wait for their turn, in the order in which they began.
+  struct Connection {
+    FlowIndex moving = no_flow;
+    FlowIndex first = no_flow;
+    FlowIndex last = no_flow;
+  };
 
   /// A chunk in its latency, or on its way through the network.
   struct Flow {
@@ -50,9 +60,11 @@ class FairModel final : public RunningModel {
     const Path* path = nullptr;
     std::int64_t latency = 0;  ///< Of all its links.
     std::int64_t begin = 0;
+    Connection* connection = nullptr;  ///< None where no other lane has its route.
+    FlowIndex next = no_flow;          ///< Of those that wait for their turn.
     TransferId transfer;
     LaneIndex lane = no_lane;
-    bool moves = false;  ///< It is in the network and has bytes.
+    bool moves = false;  ///< It is in the network, has bytes and its turn.
     bool reduces = false;
     bool ends_transfer = false;
 
@@ -78,7 +90,10 @@ class FairModel final : public RunningModel {
     return [this](std::uint32_t flow) { return flows_[flow].chunk.chunk; };
   }
   void begin(std::uint32_t slot);
+  void move(std::uint32_t slot);
   void end(std::uint32_t slot);
+  void leave(std::uint32_t slot);
+  void give_turn(Connection& connection);
   void note(const Flow& flow, std::int64_t sum_begin, std::int64_t arrival);
   void settle_waits();
   void share();
@@ -96,6 +111,7 @@ class FairModel final : public RunningModel {
   std::vector<Usage> usage_;          // by link
   std::int64_t longest_latency_ = 0;  // of the routes so far
 
+  std::unordered_map<const Run*, std::vector<Connection>> connections_;  // of a run's routes, where lanes share any
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> free_flows_;
   std::uint64_t moving_ = 0;  // flows in the network, stalled ones among them

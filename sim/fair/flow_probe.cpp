@@ -51,28 +51,35 @@ void FlowProbe::probe(std::span<const Probe> probes) {
 
 void FlowProbe::begin(FlowIndex flow, RunId run, ChunkId chunk) {
   const auto at = index_.find({run, chunk.transfer, chunk.chunk});
-  if (at != index_.end()) moving_.push_back({flow, at->second});
+  if (at != index_.end()) begun_.push_back({flow, at->second});
 }
 
 void FlowProbe::end(FlowIndex flow) {
-  std::erase_if(moving_, [&](const Moving& moving) { return moving.flow == flow; });
+  std::erase_if(begun_, [&](const Begun& begun) { return begun.flow == flow; });
 }
 
 void FlowProbe::settle(std::int64_t now, const MaxMin& shares, const std::function<Flow(FlowIndex)>& look_up) {
   const auto duration = static_cast<Weight>(now - settled_);
   settled_ = now;
   if (duration == 0) return;
-  for (const Moving& moving : moving_) {
-    Loss& loss = lost_[moving.loss];
-    const Bottleneck bottleneck = find_bottleneck(look_up(moving.flow).resources, shares);
+  for (const Begun& begun : begun_) {
+    Loss& loss = lost_[begun.loss];
+    const Flow held = look_up(begun.flow);
+    const Bottleneck bottleneck = find_bottleneck(held.resources, shares);
     const std::int64_t could = std::min(bottleneck.alone, capacities_[loss.probe.resource]);
-    if (!bottleneck.resource || shares.rate(moving.flow) >= could) continue;
-    loss.lost += static_cast<Weight>(could - shares.rate(moving.flow)) * duration;
-    shares.for_each_on(*bottleneck.resource, [&](FlowIndex other) {
-      if (other == moving.flow) return;
+    const auto blame = [&](std::uint32_t resource, FlowIndex other, std::int64_t rate) {
       const Flow flow = look_up(other);
-      loss.weights[{*bottleneck.resource, flow.run, flow.src, flow.dst}] +=
-          static_cast<Weight>(shares.rate(other)) * duration;
+      loss.weights[{resource, flow.run, flow.src, flow.dst}] += static_cast<Weight>(rate) * duration;
+    };
+    if (held.ahead != begun.flow) {
+      loss.lost += static_cast<Weight>(could) * duration;
+      blame(loss.probe.resource, held.ahead, could);
+      continue;
+    }
+    if (!bottleneck.resource || shares.rate(begun.flow) >= could) continue;
+    loss.lost += static_cast<Weight>(could - shares.rate(begun.flow)) * duration;
+    shares.for_each_on(*bottleneck.resource, [&](FlowIndex other) {
+      if (other != begun.flow) blame(*bottleneck.resource, other, shares.rate(other));
     });
   }
 }

@@ -18,7 +18,7 @@ namespace espalier::sim {
 /// With whom flows share while they are held back: Model::probe of the model fair (docs/fair.md, "Critical path").
 /// While a probed flow has less than its full rate, its bottleneck is, of what it shares with others, that of which
 /// least is left; what the flow lost is divided among the flows there, in proportion to what they carried over it
-/// meanwhile.
+/// meanwhile. While it waits for its turn on its connection, it loses all to the flow that has it.
 class FlowProbe {
  public:
   /// `capacities`: of the undisturbed resources, in the unit of rates; `is_disturbed`: rates change, or flows jitter.
@@ -29,7 +29,7 @@ class FlowProbe {
 
   [[nodiscard]] bool is_on() const { return !lost_.empty(); }
 
-  /// A flow of a chunk begins to move, or ends. Requires: settled up to that moment.
+  /// A flow of a chunk begins, or ends. Requires: settled up to that moment.
   void begin(FlowIndex flow, RunId run, ChunkId chunk);
   void end(FlowIndex flow);
 
@@ -38,6 +38,7 @@ class FlowProbe {
     RunId run;
     Rank src;
     Rank dst;
+    FlowIndex ahead = 0;  ///< Itself where it moves, else the one that has its connection.
   };
   /// Counts the time up to `now`, in which rates were as they are.
   void settle(std::int64_t now, const MaxMin& shares, const std::function<Flow(FlowIndex)>& look_up);
@@ -60,7 +61,7 @@ class FlowProbe {
     Weight lost = 0;
     std::map<Sharer, Weight> weights;
   };
-  struct Moving {
+  struct Begun {
     FlowIndex flow = 0;
     std::uint32_t loss = 0;
   };
@@ -70,7 +71,7 @@ class FlowProbe {
   bool is_disturbed_;
   std::vector<Loss> lost_;  // by probe
   std::map<std::tuple<RunId, TransferId, std::uint32_t>, std::uint32_t> index_;
-  std::vector<Moving> moving_;
+  std::vector<Begun> begun_;
   std::int64_t settled_ = 0;
 };
 

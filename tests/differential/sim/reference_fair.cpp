@@ -28,6 +28,7 @@ struct FlowChunk {
   std::int64_t overhead = 0;
   std::int64_t ready = 0;
   bool has_begun = false;
+  bool has_turn = false;  ///< No other flow moves over its connection.
   std::int64_t begin = 0;
   Wide left = 0;  ///< Bytes x picoseconds per second x scale.
   Wide rate = 0;
@@ -205,13 +206,36 @@ class FairReference {
         if (!begin || *begin != now_) continue;
         chunk.has_begun = true;
         chunk.begin = now_;
+        chunk.has_turn =
+            chunk.bytes.length() == 0 || std::ranges::none_of(chunks_, [&](const FlowChunk& other) {
+              return other.has_turn && !other.end && other.bytes.length() > 0 && have_one_connection(other, chunk);
+            });
         return true;
       }
       if (chunk.left > 0) continue;
       finish(chunk);
+      give_turn(chunk);
       return true;
     }
     return false;
+  }
+
+  /// Flows of one run from one end to another over the same links.
+  [[nodiscard]] bool have_one_connection(const FlowChunk& a, const FlowChunk& b) const {
+    const Route mine = schedule_.route(schedule_.transfers[a.transfer].route);
+    const Route theirs = schedule_.route(schedule_.transfers[b.transfer].route);
+    return mine.src == theirs.src && mine.dst == theirs.dst && std::ranges::equal(mine.links, theirs.links);
+  }
+
+  /// Of those that wait for the connection of a flow that ended, the first to begin moves; of several, in program
+  /// order.
+  void give_turn(const FlowChunk& ended) {
+    FlowChunk* first = nullptr;
+    for (FlowChunk& chunk : chunks_) {
+      if (!chunk.has_begun || chunk.has_turn || !have_one_connection(chunk, ended)) continue;
+      if (first == nullptr || chunk.begin < first->begin) first = &chunk;
+    }
+    if (first != nullptr && ended.bytes.length() > 0) first->has_turn = true;
   }
 
   void finish(FlowChunk& chunk) {
@@ -246,7 +270,7 @@ class FairReference {
   void share() {
     std::vector<FlowChunk*> waiting;
     for (FlowChunk& chunk : chunks_) {
-      if (chunk.has_begun && !chunk.end) waiting.push_back(&chunk);
+      if (chunk.has_turn && !chunk.end) waiting.push_back(&chunk);
     }
     std::vector<Wide> left;
     for (std::size_t i = 0; i < rates_.size(); ++i) left.push_back(capacity(i));

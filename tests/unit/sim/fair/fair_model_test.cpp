@@ -105,6 +105,49 @@ TEST(FairModel, TwoFlowsShareALinkAtEveryMoment) {
   EXPECT_EQ(report.links[two.from0.index()], (sim::LinkUse{200, {200}}));
 }
 
+TEST(FairModel, TransfersOfOneConnectionTakeTurnsWhateverTheirChannels) {
+  // Three trees of 100 bytes each down a chain of four ranks, each on a channel of its own: links pass one whole chunk
+  // after the other, so the last one arrives after 3 + 3 - 1 times 100. Sharing, it would be 3 x 3.
+  Machine machine(4);
+  machine.slice_units = {1, 1, 1};
+  std::vector<LinkId> links;
+  for (std::size_t i = 0; i < 3; ++i) links.push_back(machine.add_link(i, i + 1, 5));
+  for (std::size_t tree = 0; tree < 3; ++tree) {
+    for (const LinkId link : links) machine.send({link}, tree, 1, Action::copy, tree);
+  }
+  EXPECT_EQ(simulate_fair(machine, 300, 100).elapsed.count, 3 * 5 + 5 * 100);
+  // In chunks of 10 bytes there are ten times as many, a tenth as long: the trees still take turns.
+  EXPECT_EQ(simulate_fair(machine, 300, 10).elapsed.count, 3 * 5 + 32 * 10);
+}
+
+TEST(FairModel, RoutesOverOtherLinksAreOtherConnections) {
+  Machine machine(2);
+  machine.slice_units = {1, 1};
+  const LinkId first = machine.add_link(0, 1);
+  const LinkId second = machine.add_link(0, 1);
+  machine.send({first}, 0, 1, Action::copy, 0);
+  machine.send({second}, 1, 1, Action::copy, 1);
+  EXPECT_EQ(simulate_fair(machine, 200, 100).elapsed.count, 100);
+}
+
+TEST(FairModel, AFlowThatWaitsForItsTurnLosesToTheOneThatHasIt) {
+  Machine machine(2);
+  machine.slice_units = {1, 3};
+  const LinkId link = machine.add_link(0, 1);
+  machine.send({link}, 0, 1, Action::copy, 0);
+  machine.send({link}, 1, 1, Action::copy, 1);
+  sim::Options options{Bytes{400}, Bytes{400}, 1};
+  options.model = ModelKind::fair;
+  options.record_critical_path = options.record_sharing = true;
+  const auto report = sim::simulate(machine.schedule(), machine.topology(), options);
+  ASSERT_TRUE(report) << report.error().message;
+  // The second one begins at 0, waits for the first one's 100 bytes and takes 300 ps itself.
+  EXPECT_EQ(report->elapsed.count, 400);
+  ASSERT_EQ(report->critical_path.size(), 1U);
+  EXPECT_EQ(report->critical_path[0].transfer, TransferId(1U));
+  EXPECT_EQ(report->critical_path[0].queued.count, 100);
+}
+
 TEST(FairModel, AFlowInItsLatencyTakesNothing) {
   // The second flow begins at 100, when the first one has 200 of 300 bytes left: both have 200 then and end at 500.
   const SharedLink two(300, 200, 100);
@@ -297,6 +340,32 @@ TEST(FairModel, AnAbortedRunBeginsNothingMore) {
   EXPECT_EQ(latest(ended, first), -1);
   EXPECT_EQ(latest(ended, second), 310);
   EXPECT_EQ(model->links()[0].bytes, 300);
+}
+
+TEST(FairModel, WhatWaitsForItsTurnInAnAbortedRunIsDropped) {
+  Machine machine(2);
+  machine.slice_units = {1, 1, 1};
+  const LinkId link = machine.add_link(0, 1);
+  for (std::size_t i = 0; i < 3; ++i) machine.send({link}, i, 1, Action::copy, i);
+  const Topology topology = machine.topology();
+  const Schedule schedule = machine.schedule();
+  const sim::Network network(topology);
+  const auto compiled = sim::CompiledSchedule::make(schedule, topology, network);
+  const auto model = sim::make_model(ModelKind::fair, network, {});
+  const sim::RunId first = *model->add(*compiled, {Bytes{300}, Bytes{100}, 1});
+  model->enter_all(first, 0);
+  std::vector<sim::RankEnd> ended;
+  model->advance(ended);
+  model->abort(first);
+  // The chunk that moves goes on until 100; the two behind it never move.
+  while (model->next_time() != sim::never) model->advance(ended);
+  EXPECT_EQ(latest(ended, first), -1);
+  EXPECT_EQ(model->links()[0].bytes, 100);
+  // What the run had is free for the next one.
+  const sim::RunId second = *model->add(*compiled, {Bytes{300}, Bytes{100}, 1});
+  model->enter_all(second, 100);
+  while (model->next_time() != sim::never) model->advance(ended);
+  EXPECT_EQ(latest(ended, second), 400);
 }
 
 }  // namespace
