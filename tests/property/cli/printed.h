@@ -12,9 +12,10 @@ namespace espalier::cli {
 struct Printed {
   ExitCode code = ExitCode::ok;
   std::string text;
+  std::string errors;
 };
 
-/// What a verb prints as JSON.
+/// What a verb prints as JSON, and on standard error.
 inline Printed print_of(void (*add_verb)(CLI::App&, Session&), const std::vector<std::string>& words) {
   Session session;
   session.console.json = session.console.quiet = true;
@@ -25,7 +26,7 @@ inline Printed print_of(void (*add_verb)(CLI::App&, Session&), const std::vector
   testing::internal::CaptureStderr();
   Printed printed;
   printed.code = session.run();
-  testing::internal::GetCapturedStderr();
+  printed.errors = testing::internal::GetCapturedStderr();
   printed.text = testing::internal::GetCapturedStdout();
   return printed;
 }

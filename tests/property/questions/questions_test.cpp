@@ -1,0 +1,120 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/property/cli/printed.h"
+#include "tests/property/questions/ask.h"
+#include "tests/property/questions/question.h"
+
+/// ESPALIER_QUESTIONS: how many questions each test asks; ESPALIER_QUESTIONS_FROM: the first seed;
+/// ESPALIER_QUESTIONS_SHOWN: what was refused is shown.
+namespace espalier::test {
+namespace {
+
+using cli::ExitCode;
+using cli::Printed;
+
+std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+/// How an answer begins that is none, but says why.
+const std::string refused = "refused: ";
+
+/// Longer than any of them takes, also on a machine that is busy.
+constexpr unsigned longest_seconds = 600;
+
+void ask_all(std::uint64_t few, const std::function<std::string(const Question&)>& check) {
+  const std::uint64_t first = number_of("ESPALIER_QUESTIONS_FROM", 1);
+  const std::uint64_t count = number_of("ESPALIER_QUESTIONS", few);
+  const std::string folder =
+      (std::filesystem::temp_directory_path() / ("espalier-questions-" + std::to_string(getpid()))).string();
+  std::filesystem::create_directories(folder);
+  std::uint64_t answered = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const Question question = make_question(seed, folder);
+    const std::string complaint = complaint_of([&] { return check(question); }, longest_seconds);
+    const bool is_refused = complaint.starts_with(refused);
+    if (is_refused && std::getenv("ESPALIER_QUESTIONS_SHOWN") != nullptr) {
+      std::cout << question.text() << "\n" << complaint << std::flush;
+    }
+    if (!is_refused) {
+      EXPECT_EQ(complaint, "") << "seed " << seed << ": " << question.text();
+    }
+    if (complaint.empty()) ++answered;
+    if (question.machine.front().starts_with(folder) && (is_refused || complaint.empty())) {
+      std::filesystem::remove(question.machine.front());
+    }
+  }
+  EXPECT_GE(answered, count / 3) << "most questions have an answer";
+  if (std::filesystem::is_empty(folder)) std::filesystem::remove(folder);
+}
+
+/// What is wrong with an answer whatever the question was; `results` of one that has any.
+std::string check_answer(const Printed& printed, nlohmann::json& results) {
+  if (printed.code == ExitCode::internal_error) return "internal error: " + printed.errors;
+  if (printed.code != ExitCode::ok) return printed.errors.empty() ? "refused without a word" : refused + printed.errors;
+  const auto document = nlohmann::json::parse(printed.text, nullptr, false);
+  if (document.is_discarded()) return "no JSON: " + printed.text.substr(0, 200);
+  results = document["results"];
+  if (results.empty()) return "neither results nor a reason";
+  return "";
+}
+
+/// Half a picosecond is what a bound in seconds may be rounded by.
+constexpr double rounding = 1e-9;
+
+TEST(Questions, NoneEndsInAnInternalErrorOrBelowItsBound) {
+  ask_all(40, [](const Question& question) -> std::string {
+    nlohmann::json results;
+    const Printed printed = cli::print_of(cli::add_simulate_command, question.words("simulate"));
+    if (std::string wrong = check_answer(printed, results); !wrong.empty()) return wrong;
+    for (const auto& result : results) {
+      const std::string algorithm = result["algorithm"];
+      if (!result["time"].is_number() || result["time"] < 0) return algorithm + " has no time";
+      if (result["of_bound"] > 1 + rounding) return algorithm + " beats its bound: " + result["of_bound"].dump();
+    }
+    return "";
+  });
+}
+
+/// With the same chunks, on damaged networks. docs/fair.md names the reasons. Profiles whose messages keep a processor
+/// busy are left out: in `fair` every lane pays for them by itself.
+TEST(Questions, LinkAndFairPartByNoMoreThanTheirReasonsExplain) {
+  constexpr double most = 2.0;
+  constexpr std::uint64_t few = 20;
+  ask_all(few, [](const Question& question) -> std::string {
+    if (question.text().find("espalier-tcp") != std::string::npos) return refused + "messages share processors";
+    nlohmann::json of_link, of_fair;
+    const std::string chunk = question.call.size() % 2 == 0 ? "16M" : "256K";
+    const auto ask = [&](const std::string& model) {
+      return cli::print_of(cli::add_simulate_command,
+                           question.words("simulate", {"--model", model, "--chunk", chunk, "--ahead", "0"}));
+    };
+    if (std::string wrong = check_answer(ask("link"), of_link); !wrong.empty()) return wrong;
+    if (std::string wrong = check_answer(ask("fair"), of_fair); !wrong.empty()) return wrong;
+    for (const auto& link : of_link) {
+      for (const auto& fair : of_fair) {
+        if (link["algorithm"] != fair["algorithm"] || link["planner"] != fair["planner"]) continue;
+        if (link.value("protocol", "") != fair.value("protocol", "")) continue;
+        const double ratio = link["time"] == 0.0 ? 1 : fair["time"].get<double>() / link["time"].get<double>();
+        if (ratio > most || ratio < 1 / most) {
+          return link["planner"].get<std::string>() + ": fair " + fair["time"].dump() + " s, link " +
+                 link["time"].dump() + " s";
+        }
+      }
+    }
+    return "";
+  });
+}
+
+}  // namespace
+}  // namespace espalier::test
