@@ -64,9 +64,7 @@ Result<JobOptions> job_options(const Console& console, const RunFlags& flags, co
                                const RunTask& task, const Topology& topology, const std::string& secret) {
   JobOptions options;
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout * 1000));
-  auto rendezvous = engine::launch::join_options(launch, secret, options.timeout);
-  if (!rendezvous) return tl::unexpected(rendezvous.error());
-  options.rendezvous = *std::move(rendezvous);
+  options.rendezvous = engine::launch::join_options(launch, secret, options.timeout);
   auto routes = load_addresses(console, flags.addresses);
   if (!routes) return tl::unexpected(routes.error());
   options.routes = std::move(*routes);

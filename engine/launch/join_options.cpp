@@ -12,10 +12,19 @@ bool is_first_job() {
   return !has_joined.exchange(true);
 }
 
+/// The socket that the launcher left open for this process, once: the first job closes it with its end, and its number
+/// is then whoever's it is given to. None where another socket has that number, as in a process that a rank started.
+rendezvous::Listener take_inherited_listener(const LaunchInfo& launch) {
+  static std::atomic<bool> was_taken{false};
+  if (!launch.listener_fd || was_taken.load()) return {};
+  auto listener = rendezvous::adopt_listener(*launch.listener_fd, launch.port);
+  if (!listener || was_taken.exchange(true)) return {};
+  return *std::move(listener);
+}
+
 }  // namespace
 
-Result<rendezvous::Options> join_options(const LaunchInfo& launch, std::string secret,
-                                         std::chrono::milliseconds timeout) {
+rendezvous::Options join_options(const LaunchInfo& launch, std::string secret, std::chrono::milliseconds timeout) {
   rendezvous::Options options{.host = launch.host,
                               .port = launch.port,
                               .rank = launch.rank,
@@ -24,10 +33,7 @@ Result<rendezvous::Options> join_options(const LaunchInfo& launch, std::string s
                               .timeout = timeout,
                               .job = launch.job,
                               .was_listening = is_first_job() && launch.is_local_job()};
-  if (!launch.listener_fd) return options;
-  auto listener = rendezvous::adopt_listener(*launch.listener_fd);
-  if (!listener) return tl::unexpected(listener.error());
-  options.listener = *std::move(listener);
+  options.listener = take_inherited_listener(launch);
   return options;
 }
 

@@ -68,7 +68,7 @@ class PythonCommunicator {
     }
     JobOptions options;
     options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
-    options.rendezvous = value_of(engine::launch::join_options(launch, secret.text, options.timeout));
+    options.rendezvous = engine::launch::join_options(launch, secret.text, options.timeout);
     options.transport = value_of(parse_transport(transport));
     if (topology != nullptr && topology->rank_count() != launch.world) {
       throw ErrorRaised({ErrorCode::invalid_input,

@@ -4,6 +4,7 @@ import array
 import gc
 import os
 import signal
+import socket
 import threading
 import time
 import unittest
@@ -137,6 +138,16 @@ def lose_a_peer():
         raise AssertionError("the call ended well")
 
 
+def join_again(jobs):
+    results, server = [], None
+    for _ in range(jobs):
+        with Communicator(timeout=20) as ranks:
+            results.append(float(ranks.all_reduce(numpy.ones(2))[0]))
+        if server is None:  # The application's own; it gets the lowest number, which the job has just given back.
+            server = socket.create_server(("127.0.0.1", 0))
+    return results, server.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+
+
 def be_interrupted():
     ranks = Communicator()
     ranks.barrier()
@@ -190,6 +201,10 @@ class Ranks(unittest.TestCase):
 
     def test_memory(self):
         espalier.run(keep_memory, 2)
+
+    def test_a_rank_joins_one_job_after_the_other(self):
+        for world in (1, 2, 3):
+            self.assertEqual(espalier.run(join_again, world, 3), [([float(world)] * 3, 1)] * world)
 
     def test_refusals_leave_the_job_as_it_is(self):
         espalier.run(refuse, 2)

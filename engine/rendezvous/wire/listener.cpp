@@ -136,13 +136,13 @@ Accepted accept_from(int listener) {
   return {{}, {}, EAGAIN};
 }
 
-Result<Listener> adopt_listener(int fd) {
+Result<Listener> adopt_listener(int fd, std::uint16_t port) {
   int is_listening = 0;
   socklen_t length = sizeof is_listening;
   const bool is_socket = getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &length) == 0;
-  const std::uint16_t port = is_socket ? port_of(fd) : std::uint16_t{0};
-  if (!is_socket || is_listening == 0 || port == 0) {
-    return fail(ErrorCode::invalid_input, fmt::format("file descriptor {} is no listening TCP socket", fd),
+  if (!is_socket || is_listening == 0 || port == 0 || port_of(fd) != port) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("file descriptor {} is no TCP socket that listens on port {}", fd, port),
                 "ESPALIER_LISTENER_FD is for the ranks that espalier starts itself; unset it");
   }
   fcntl(fd, F_SETFD, FD_CLOEXEC);

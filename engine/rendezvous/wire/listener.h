@@ -25,8 +25,8 @@ struct Listener {
 Result<Listener> listen_on(const std::string& host, std::uint16_t port, std::chrono::milliseconds patience = {});
 
 /// Takes over a listening socket that a launcher left open in this process (LaunchInfo::listener_fd).
-/// Errors: invalid_input when `fd` is no listening TCP socket.
-Result<Listener> adopt_listener(int fd);
+/// Errors: invalid_input when `fd` is no TCP socket that listens on `port`; it is then left as it is.
+Result<Listener> adopt_listener(int fd, std::uint16_t port);
 
 /// A connection that came to a listening socket.
 struct Accepted {

@@ -5,6 +5,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <thread>
+
+#include "engine/rendezvous/control_plane.h"
+#include "engine/rendezvous/wire/listener.h"
+
 namespace espalier::engine::launch {
 namespace {
 
@@ -18,32 +23,64 @@ TEST(JoinOptions, AreWhatWasFoundOut) {
   launch.port = 4000;
   launch.job = "17";
   const auto options = join_options(launch, "a secret", milliseconds(5));
-  ASSERT_TRUE(options);
-  EXPECT_EQ(options->rank, 2U);
-  EXPECT_EQ(options->world, 3U);
-  EXPECT_EQ(options->host, "10.0.0.1");
-  EXPECT_EQ(options->port, 4000);
-  EXPECT_EQ(options->job, "17");
-  EXPECT_EQ(options->secret, "a secret");
-  EXPECT_EQ(options->timeout, milliseconds(5));
-  EXPECT_FALSE(options->listener.fd.is_open());
+  EXPECT_EQ(options.rank, 2U);
+  EXPECT_EQ(options.world, 3U);
+  EXPECT_EQ(options.host, "10.0.0.1");
+  EXPECT_EQ(options.port, 4000);
+  EXPECT_EQ(options.job, "17");
+  EXPECT_EQ(options.secret, "a secret");
+  EXPECT_EQ(options.timeout, milliseconds(5));
+  EXPECT_FALSE(options.listener.fd.is_open());
 }
 
-TEST(JoinOptions, TakeTheInheritedListener) {
-  const int listening = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_EQ(bind(listening, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+LaunchInfo local_rank(std::uint32_t rank, const rendezvous::Listener& listener) {
   LaunchInfo launch;
-  launch.listener_fd = listening;
-  const auto refused = join_options(launch, "a secret", milliseconds(5));
-  ASSERT_FALSE(refused);  // It does not listen yet.
-  EXPECT_EQ(refused.error().code, ErrorCode::invalid_input);
-  ASSERT_EQ(listen(listening, 1), 0);
-  const auto options = join_options(launch, "a secret", milliseconds(5));
-  ASSERT_TRUE(options);
-  EXPECT_EQ(options->listener.fd.get(), listening);
+  launch.launcher = Launcher::espalier;
+  launch.rank = rank;
+  launch.world = 2;
+  launch.port = listener.port;
+  launch.job = "local 1";
+  if (rank == 0) launch.listener_fd = listener.fd.get();
+  return launch;
+}
+
+/// Both ranks of a job in this process; what rank 0 did not join for, or nothing.
+std::string join_both(const rendezvous::Listener& listener) {
+  const auto join = [&](std::uint32_t rank) {
+    return rendezvous::ControlPlane::join(join_options(local_rank(rank, listener), "a secret", milliseconds(10'000)));
+  };
+  std::thread other([&] { EXPECT_TRUE(join(1).has_value()); });
+  const auto joined = join(0);
+  other.join();
+  return joined ? "" : joined.error().message;
+}
+
+bool is_listening(int fd) {
+  int listens = 0;
+  socklen_t length = sizeof listens;
+  return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens != 0;
+}
+
+// One test: a process takes such a socket once.
+TEST(JoinOptions, TheFirstJobTakesTheInheritedListenerAndNoLaterOneWhatHasItsNumber) {
+  auto listener = rendezvous::listen_on("127.0.0.1", 0);
+  auto others = rendezvous::listen_on("127.0.0.1", 0);
+  ASSERT_TRUE(listener && others);
+  // The number is another socket's before any job: a process that a rank started, and that inherited other descriptors.
+  LaunchInfo mistaken = local_rank(0, *listener);
+  mistaken.listener_fd = others->fd.get();
+  EXPECT_FALSE(join_options(mistaken, "a secret", milliseconds(5)).listener.fd.is_open());
+  EXPECT_TRUE(is_listening(others->fd.get()));
+
+  EXPECT_EQ(join_both(*listener), "");
+  const int number = listener->fd.release();  // Closed with the first job.
+  EXPECT_FALSE(is_listening(number));
+  ASSERT_EQ(dup2(others->fd.get(), number), number);  // As the application's own server may get it.
+  listener->fd.reset(number);
+  for (int later = 0; later < 2; ++later) {
+    EXPECT_EQ(join_both(*listener), "");
+    EXPECT_TRUE(is_listening(number));
+  }
 }
 
 }  // namespace

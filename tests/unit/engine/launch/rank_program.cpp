@@ -34,7 +34,7 @@ std::unique_ptr<engine::rendezvous::ControlPlane> join(const engine::launch::Lau
   options.job = launch.job;
   options.secret = engine::rendezvous::find_secret(engine::rendezvous::process_environment()).value_or("");
   if (launch.listener_fd) {
-    auto listener = engine::rendezvous::adopt_listener(*launch.listener_fd);
+    auto listener = engine::rendezvous::adopt_listener(*launch.listener_fd, launch.port);
     if (listener) options.listener = std::move(*listener);
   }
   auto plane = engine::rendezvous::ControlPlane::join(std::move(options));

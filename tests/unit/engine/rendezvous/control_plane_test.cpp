@@ -306,7 +306,8 @@ TEST(Listener, APortThatIsTakenIsNamed) {
   ASSERT_FALSE(other.has_value());
   EXPECT_EQ(other.error().message,
             "cannot listen on 127.0.0.1:" + std::to_string(one->port) + ": Address already in use");
-  EXPECT_FALSE(adopt_listener(0).has_value());
+  EXPECT_FALSE(adopt_listener(0, one->port).has_value());
+  EXPECT_FALSE(adopt_listener(one->fd.get(), static_cast<std::uint16_t>(one->port ^ 1U)).has_value());
 }
 
 TEST(Listener, APortThatIsFreedSoonIsWaitedFor) {
