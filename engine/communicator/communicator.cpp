@@ -164,23 +164,27 @@ Result<void*> Communicator::allocate(std::size_t bytes, engine::MemorySpace spac
   if (bytes > static_cast<std::size_t>(max_message_size.count)) {
     return fail(ErrorCode::too_large, fmt::format("a buffer of {} bytes is past the limit of 1 PiB", bytes));
   }
-  const auto memory = impl_->job->memory().allocate(static_cast<std::int64_t>(bytes), space);
+  if (auto checked = impl_->check_process(); !checked) return tl::unexpected(checked.error());
+  const auto memory = impl_->job->memory().allocate_for_caller(static_cast<std::int64_t>(bytes), space);
   if (!memory) return tl::unexpected(memory.error());
   return *memory;
 }
 
 void Communicator::free(void* memory) {
-  if (memory != nullptr) impl_->job->memory().release(memory);
+  // A child's copy of it is nothing that its peers know of.
+  if (memory != nullptr && !impl_->job->is_forked()) impl_->job->memory().release(memory);
 }
 
 Result<void> Communicator::register_buffer(void* data, std::size_t bytes, engine::MemorySpace space) {
   if (bytes > static_cast<std::size_t>(max_message_size.count)) {
     return fail(ErrorCode::too_large, fmt::format("a buffer of {} bytes is past the limit of 1 PiB", bytes));
   }
+  if (auto checked = impl_->check_process(); !checked) return checked;
   return impl_->job->memory().add(data, static_cast<std::int64_t>(bytes), space);
 }
 
 Result<void> Communicator::deregister_buffer(void* data) {
+  if (auto checked = impl_->check_process(); !checked) return checked;
   const engine::MemoryPlace place = impl_->job->memory().find(data, 0);
   if (place.memory == nullptr || place.offset != 0) {
     return fail(ErrorCode::invalid_input, fmt::format("no registered buffer begins at {}", fmt::ptr(data)),

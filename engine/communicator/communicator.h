@@ -74,16 +74,18 @@ class Communicator {
   [[nodiscard]] const std::vector<PeerTransport>& transports() const;
 
   /// Memory that the peers of as many transports as possible reach directly: on the host those of this machine, and
-  /// calls on it copy nothing in between. Zeroed. Errors: unavailable when there is not enough; unsupported for a space
-  /// that the rank's device lacks; too_large past 4,096 buffers that ranks of one machine share.
+  /// calls on it copy nothing in between. Zeroed. Children made by fork have a copy of their own. Errors: unavailable
+  /// when there is not enough; unsupported for a space that the rank's device lacks; too_large past 4,096 buffers that
+  /// ranks of one machine share.
   Result<void*> allocate(std::size_t bytes, engine::MemorySpace space = engine::MemorySpace::host);
   /// Requires: what `allocate` gave, and no call under way that uses it. Null does nothing.
   void free(void* memory);
 
   /// Makes memory of the caller such memory, which memory of a device has to be to be called on, where it lies and with
-  /// what is in it, until it is deregistered or the job is left: its pages become shared ones. No other thread may use
-  /// it while this runs. Errors: invalid_input when it is not whole pages (aligned_alloc, mmap), or some of it is
-  /// registered already; those of `allocate`.
+  /// what is in it, until it is deregistered or the job is left: its pages become shared ones with its
+  /// peers alone: children made by fork have a copy of their own. No other thread may use it while this runs. Errors:
+  /// invalid_input when it is not whole pages (aligned_alloc, mmap), or some of it is registered already, mapped from a
+  /// file, shared with other processes, or read-only; those of `allocate`.
   Result<void> register_buffer(void* data, std::size_t bytes, engine::MemorySpace space = engine::MemorySpace::host);
   /// Its pages become the caller's own again; what is in them stays. Requires: no call under way that uses it.
   /// Errors: invalid_input when no registered buffer begins there.

@@ -162,6 +162,7 @@ Job::~Job() {
 }
 
 void Job::abort(std::string_view reason) {
+  if (is_forked()) return;  // What ends in a child does not end the rank's job.
   // However little memory there is: if the others cannot be told, their timeout ends their calls.
   [[maybe_unused]] const bool is_told = rendezvous::has_memory_for([&] { control_->abort(reason); });
   is_aborted_.store(true, std::memory_order_relaxed);

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/memory/private_at_fork.h"
+
 namespace espalier::engine {
 
 class Transport;
@@ -26,9 +28,10 @@ struct Memory {
   std::byte* data = nullptr;
   std::int64_t bytes = 0;
   MemorySpace space = MemorySpace::host;
-  std::uint64_t generation = 0;  ///< Tells it from later memories at the same address.
-  bool is_allocated = false;     ///< By the device; else a transport's registration or the caller owns the bytes.
-  bool is_pinned = false;        ///< By the device, which did not allocate it.
+  std::uint64_t generation = 0;   ///< Tells it from later memories at the same address.
+  bool is_allocated = false;      ///< By the device; else a transport's registration or the caller owns the bytes.
+  bool is_pinned = false;         ///< By the device, which did not allocate it.
+  PrivateAtFork private_at_fork;  ///< Of what the engine gave to a caller.
   std::vector<std::pair<const Transport*, std::unique_ptr<Registration>>> registrations;
 
   /// What the transport keeps about it; null where its peers do not reach it.

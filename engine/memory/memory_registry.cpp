@@ -41,6 +41,16 @@ Result<std::byte*> MemoryRegistry::allocate(std::int64_t bytes, MemorySpace spac
   return keep(std::move(memory));
 }
 
+Result<std::byte*> MemoryRegistry::allocate_for_caller(std::int64_t bytes, MemorySpace space) {
+  auto data = allocate(bytes, space);
+  if (!data || space != MemorySpace::host) return data;
+  const std::lock_guard lock(mutex_);
+  Memory& memory = memories_.at(*data);
+  // What the device allocated on the host is private as it is.
+  if (!memory.is_allocated) memory.private_at_fork = PrivateAtFork(memory.data, memory.bytes);
+  return data;
+}
+
 Result<void> MemoryRegistry::add(void* data, std::int64_t bytes, MemorySpace space) {
   // Whole pages, for that is what transports can share, and so that one call suits them all.
   const std::int64_t page = sysconf(_SC_PAGESIZE);
@@ -113,6 +123,7 @@ std::byte* MemoryRegistry::keep(Memory memory) {
 }
 
 void MemoryRegistry::give_back(Memory& memory) {
+  memory.private_at_fork = {};  // A fork would copy what is not there any more.
   if (memory.is_pinned) device_.unpin(memory.data);
   memory.registrations.clear();
   if (memory.is_allocated) device_.release(memory.data, memory.bytes);

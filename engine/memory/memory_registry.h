@@ -27,6 +27,8 @@ class MemoryRegistry {
   /// Zeroed memory that the peers of as many transports as possible reach: made by the first transport that makes such
   /// memory, else by the device. Errors: unavailable when there is not enough; what a transport that makes memory says.
   Result<std::byte*> allocate(std::int64_t bytes, MemorySpace space = MemorySpace::host);
+  /// The same for a caller, whose children shall not share it. Errors: those of `allocate`.
+  Result<std::byte*> allocate_for_caller(std::int64_t bytes, MemorySpace space);
   /// Registers memory of the caller. Errors: invalid_input when it is not whole pages, or some of it is registered
   /// already; what a transport says that cannot register it.
   Result<void> add(void* data, std::int64_t bytes, MemorySpace space = MemorySpace::host);

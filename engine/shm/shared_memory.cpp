@@ -13,6 +13,7 @@
 
 #include "base/error_text.h"
 #include "engine/memory/available_memory.h"
+#include "engine/memory/page_map.h"
 
 namespace espalier::engine {
 namespace {
@@ -36,11 +37,15 @@ bool is_past_size_limit(std::int64_t bytes) {
          static_cast<rlim_t>(bytes) > limit.rlim_cur;
 }
 
+/// Children do not inherit it: what they wrote there would be written for this process and its peers.
 Result<std::byte*> map(int fd, std::int64_t bytes) {
-  void* memory = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (memory == MAP_FAILED) {
+  const auto size = static_cast<std::size_t>(bytes);
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED || madvise(memory, size, MADV_DONTFORK) != 0) {
+    const int error = errno;
+    if (memory != MAP_FAILED) munmap(memory, size);
     return fail(ErrorCode::unavailable,
-                fmt::format("cannot map {} bytes of shared memory: {}", bytes, error_text(errno)),
+                fmt::format("cannot map {} bytes of shared memory: {}", bytes, error_text(error)),
                 "free memory or raise ulimit -v");
   }
   return static_cast<std::byte*>(memory);
@@ -49,6 +54,20 @@ Result<std::byte*> map(int fd, std::int64_t bytes) {
 /// Puts pages where others are, which are gone then. False, with errno: all is as before.
 bool replace_pages(void* old, void* pages, std::size_t bytes) {
   return mremap(pages, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, old) != MAP_FAILED;
+}
+
+/// Puts private pages where those of a file are shared, with what is in them. They are moved there before they are
+/// touched, which is how the system takes them for one with the private pages beside them: those that were moved later
+/// would stay mappings of their own, of which a process may have only so many. False: all is as before.
+bool make_private(std::byte* data, std::size_t size, int fd) {
+  void* contents = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
+  if (contents == MAP_FAILED) return false;
+  void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const bool is_replaced = pages != MAP_FAILED && replace_pages(data, pages, size);
+  if (is_replaced) std::memcpy(data, contents, size);
+  if (pages != MAP_FAILED && !is_replaced) munmap(pages, size);
+  munmap(contents, size);
+  return is_replaced;
 }
 
 }  // namespace
@@ -61,10 +80,9 @@ SharedMemory::~SharedMemory() {
     munmap(data_, size);
     return;
   }
-  void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED) return;  // Then they stay shared, which their owner does not see.
-  std::memcpy(pages, data_, size);
-  if (!replace_pages(data_, pages, size)) munmap(pages, size);
+  const bool was_locked = is_locked(data_, bytes_);
+  // Where memory is short they stay as they are; peers and children do not reach them any more.
+  if (make_private(data_, size, fd()) && was_locked) mlock(data_, size);
 }
 
 Result<void> SharedMemory::pin(Device& device) {
@@ -74,11 +92,14 @@ Result<void> SharedMemory::pin(Device& device) {
 }
 
 Result<SharedMemory> SharedMemory::adopt(void* data, std::int64_t bytes) {
+  if (auto plain = check_replaceable(data, bytes); !plain) return tl::unexpected(plain.error());
   auto memory = create("espalier-buffer", bytes);
   if (!memory) return memory;
   const auto size = static_cast<std::size_t>(bytes);
   std::memcpy(memory->data_, data, size);
-  if (!replace_pages(data, memory->data_, size)) {
+  // As the pages that they replace: else a lock would be lost without a word.
+  const bool is_ready = !is_locked(data, bytes) || mlock(memory->data_, size) == 0;
+  if (!is_ready || !replace_pages(data, memory->data_, size)) {
     return fail(ErrorCode::unavailable,
                 fmt::format("cannot share a buffer of {} bytes at {}: {}", bytes, fmt::ptr(data), error_text(errno)),
                 "let the communicator allocate it");

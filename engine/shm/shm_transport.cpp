@@ -94,9 +94,10 @@ Result<std::unique_ptr<Registration>> ShmTransport::register_memory(void* data, 
                                                                     Device& device) {
   if (space == MemorySpace::pinned || (space == MemorySpace::device && !shares_device_memory())) return nullptr;
   if (space == MemorySpace::host) {
+    PrivateAtFork private_at_fork(static_cast<std::byte*>(data), bytes);  // Before there is anything to share.
     const auto id = domain_->adopt(data, bytes);
     if (!id) return tl::unexpected(id.error());
-    return std::make_unique<SharedRegistration>(*domain_, *id);
+    return std::make_unique<SharedRegistration>(*domain_, *id, std::move(private_at_fork));
   }
   const auto shared = device.share_memory(static_cast<std::byte*>(data), bytes);
   if (!shared) return tl::unexpected(shared.error());

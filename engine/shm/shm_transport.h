@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/memory/private_at_fork.h"
 #include "engine/rendezvous/control_plane.h"
 #include "engine/rendezvous/peers.h"
 #include "engine/shm/shared_domain.h"
@@ -16,13 +17,15 @@ namespace espalier::engine {
 /// A memory that the ranks of the machine map.
 class SharedRegistration final : public Registration {
  public:
-  SharedRegistration(SharedDomain& domain, SharedBufferId id) : domain_(domain), id_(id) {}
+  SharedRegistration(SharedDomain& domain, SharedBufferId id, PrivateAtFork private_at_fork = {})
+      : domain_(domain), id_(id), private_at_fork_(std::move(private_at_fork)) {}
   ~SharedRegistration() override { domain_.free(id_); }
   [[nodiscard]] SharedBufferId id() const { return id_; }
 
  private:
   SharedDomain& domain_;
   SharedBufferId id_;
+  PrivateAtFork private_at_fork_;  ///< Of pages of the caller, until they are private again.
 };
 
 /// Calls that a rank's device carries out, in the order in which the rank began them, the same on all: their kernels go
@@ -55,7 +58,10 @@ class ShmTransport final : public Transport {
   void sleep(std::chrono::nanoseconds longest) override { domain_->own_doorbell().sleep(announced_, longest); }
   void disarm() override { domain_->own_doorbell().withdraw(); }
   void wake() override;
-  void reclaim() override { domain_->release_freed(); }
+  void reclaim() override {
+    domain_->release_freed();
+    PrivateAtFork::forget_copies();
+  }
 
   [[nodiscard]] KernelTurns& kernel_turns() { return kernel_turns_; }
   /// A queue of the device for kernels beside which the job's queue has work, too: one, for they go in one order.

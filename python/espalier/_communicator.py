@@ -264,7 +264,7 @@ class Communicator:
     def empty(self, shape, dtype="float32"):
         """A zeroed array that the ranks of this machine reach directly: calls on it copy nothing in between.
 
-        It keeps the job; the memory is given back when nothing shows it any more.
+        It keeps the job; the memory is given back when nothing shows it any more. A forked child has a copy of its own.
         """
         dtype = numpy.dtype(dtype)
         size = int(numpy.prod(shape, dtype=numpy.int64)) * dtype.itemsize
@@ -274,11 +274,12 @@ class Communicator:
     def registered(self, array):
         """Within, calls on this memory copy nothing in between, as on an array of `empty`.
 
-        Its pages become shared ones meanwhile, so it consists of whole pages, as those of mmap.mmap do, and no other thread uses
-        it at the beginning and the end.
+        The other ranks of the machine reach its pages meanwhile, so it consists of whole pages, and no other thread uses it at the
+        beginning and the end. A forked child has a copy of its own. What is mapped from a file, shared with other processes or
+        read-only is refused: its pages are not this process's to replace.
 
         >>> import mmap, espalier, numpy
-        >>> pages = numpy.frombuffer(mmap.mmap(-1, 8192), "f4")
+        >>> pages = numpy.frombuffer(mmap.mmap(-1, 8192, flags=mmap.MAP_PRIVATE), "f4")
         >>> with espalier.Communicator() as ranks, ranks.registered(pages):
         ...     pages += 1
         ...     float(ranks.all_reduce(pages)[0])

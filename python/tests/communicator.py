@@ -2,9 +2,11 @@
 """Ranks in Python: what collectives give, that they copy nothing, how long arrays live, and how jobs end."""
 import array
 import gc
+import mmap
 import os
 import signal
 import socket
+import tempfile
 import threading
 import time
 import unittest
@@ -138,6 +140,69 @@ def lose_a_peer():
         raise AssertionError("the call ended well")
 
 
+def in_child(body):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if body() else 2
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def fork_beside_shared_memory():
+    """A forked child has memory of its own, whatever the engine shares it with, and is no rank."""
+    with Communicator() as ranks:
+        pages = numpy.frombuffer(mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE), "f4")
+        with ranks.registered(pages):
+            for memory in (pages, ranks.empty(1 << 18)):
+                memory[:] = 1
+                ranks.all_reduce(memory)
+                memory[:] = 5
+
+                def write():
+                    was_kept = (memory == 5).all()
+                    memory[:] = 99
+                    return was_kept and (memory == 99).all()
+
+                told, tell = os.pipe()  # The parent writes while the child looks.
+                child = os.fork()
+                if child == 0:
+                    os.close(tell)
+                    os.read(told, 1)
+                    os._exit(0 if (memory == 5).all() else 1)
+                os.close(told)
+                memory[:] = 6
+                os.close(tell)
+                assert os.waitpid(child, 0)[1] == 0
+                memory[:] = 5
+                assert in_child(write) == 0 and (memory == 5).all()
+                assert (ranks.all_reduce(memory) == 5 * ranks.size).all()
+        assert in_child(lambda: ranks.close() is None) == 0
+        ranks.barrier()
+
+
+def register_what_others_see(folder):
+    with Communicator() as ranks:
+        path = f"{folder}/{ranks.rank}"
+        numpy.ones(2048, "f4").tofile(path)
+        with open(path, "r+b") as file:
+            shared = mmap.mmap(file.fileno(), 8192)
+        fixed = mmap.mmap(-1, 8192, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+        for data in (numpy.frombuffer(shared, "f4"), numpy.memmap(path, "f4", "r+"), numpy.memmap(path, "f4", "r"),
+                     numpy.memmap(path, "f4", "c"), numpy.frombuffer(mmap.mmap(-1, 8192), "f4"),
+                     numpy.frombuffer(fixed, "f4")):
+            try:
+                with ranks.registered(data):
+                    raise AssertionError("not refused")
+            except espalier.Error as error:
+                assert error.code == "invalid_input" and error.help, error
+        # Calls on them work as they are, and what is written is the file's.
+        ranks.all_reduce(numpy.frombuffer(shared, "f4"))
+        assert (numpy.fromfile(path, "f4") == ranks.size).all()
+
+
 def join_again(jobs):
     results, server = [], None
     for _ in range(jobs):
@@ -201,6 +266,13 @@ class Ranks(unittest.TestCase):
 
     def test_memory(self):
         espalier.run(keep_memory, 2)
+
+    def test_forked_children_have_memory_of_their_own(self):
+        espalier.run(fork_beside_shared_memory, 2)
+
+    def test_memory_that_others_see_is_not_registered(self):
+        with tempfile.TemporaryDirectory() as folder:
+            espalier.run(register_what_others_see, 2, folder)
 
     def test_a_rank_joins_one_job_after_the_other(self):
         for world in (1, 2, 3):

@@ -313,6 +313,34 @@ def share_buckets():
     assert not is_shared(kept) and (kept == torch.arange(50_000.0) * world * world).all()
 
 
+def fork_beside_buckets():
+    """What a forked child writes is its own, and it keeps what was there: workers of a DataLoader that normalise in place."""
+    world = dist.get_world_size()
+    mean = torch.zeros(50_000)
+    for _ in range(3):
+        mean.fill_(1.0)
+        dist.all_reduce(mean)
+    assert is_shared(mean) == (world > 1)
+    mean.fill_(5.0)
+    told, tell = os.pipe()
+    children = []
+    for _ in range(2):
+        children.append(os.fork())
+        if children[-1] == 0:
+            os.close(tell)
+            os.read(told, 1)  # The parent has written.
+            was_kept = (mean.numpy() == 5.0).all()  # Not by threads, which a child lacks.
+            mean.numpy()[:] = 99.0
+            os._exit(0 if was_kept and (mean.numpy() == 99.0).all() else 1)
+    os.close(told)
+    mean.fill_(6.0)
+    os.close(tell)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    assert (mean == 6.0).all()
+    dist.all_reduce(mean)
+    assert (mean == 6.0 * world).all()
+
+
 def lose_a_peer(folder):
     try:
         dist.barrier()  # Who is slow in it learns of the death here.
@@ -354,6 +382,10 @@ class Collectives(unittest.TestCase):
     def test_buckets_are_shared(self):
         for world in (1, 2, 4):
             run_ranks(share_buckets, world)
+
+    def test_forked_children_have_tensors_of_their_own(self):
+        run_ranks(fork_beside_buckets, 1)
+        run_ranks(fork_beside_buckets, 2)
 
     def test_refusals_leave_the_group_as_it_is(self):
         run_ranks(check_refusals, 2)
