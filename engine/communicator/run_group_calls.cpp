@@ -17,7 +17,7 @@ namespace {
 Result<void> give_up(Job& job, std::span<Group* const> groups, Error error) {
   job.abort(error.message);
   for (Group* group : groups) group->abandon();
-  job.queue().drain();
+  job.queue().drain(DeviceQueue::patience);
   return tl::unexpected(std::move(error));
 }
 

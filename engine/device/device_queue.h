@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -63,9 +64,12 @@ class DeviceQueue {
   /// Why. Requires: has_failed.
   [[nodiscard]] const Error& error() const { return *error_; }
 
-  /// After a call that failed: drops work that has not begun and waits for the rest. Nothing that was given touches
-  /// memory any more, and all marks are done.
-  virtual void drain() = 0;
+  /// After a call that failed: drops work that has not begun and waits for the rest. Then nothing that was given
+  /// touches memory any more, and all marks are done. Where the rest takes longer, or the device does not say whether
+  /// it has ended, the queue fails, marks stay as they are, and the device keeps its memories until the process ends.
+  virtual void drain(std::chrono::milliseconds longest) = 0;
+  /// What work that is told to stop may take to notice.
+  static constexpr std::chrono::milliseconds patience{2000};
 
  protected:
   /// Moves the work along; how much of what was given is done. Asked while not all of it is.

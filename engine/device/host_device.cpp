@@ -44,7 +44,7 @@ class HostQueue final : public DeviceQueue {
     holds_.fetch_sub(1, std::memory_order_release);
     holds_.notify_all();
   }
-  void drain() override {}
+  void drain(std::chrono::milliseconds) override {}
 
  private:
   std::uint64_t look() override { return 0; }

@@ -104,8 +104,9 @@ class CaseBuffers {
 
  private:
   Result<void> move(std::byte* to, const std::byte* from, std::size_t bytes) const {
+    constexpr std::chrono::seconds longest_move{60};
     queue_->copy(to, from, bytes);
-    queue_->drain();
+    queue_->drain(longest_move);
     if (queue_->has_failed()) return tl::unexpected(queue_->error());
     return {};
   }

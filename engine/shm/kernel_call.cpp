@@ -164,7 +164,7 @@ void KernelCall::check_queue() {
 }
 
 void KernelCall::abandon() {
-  if (kernel_queue_ != nullptr && kernel_queue_ != &queue_) kernel_queue_->drain();
+  if (kernel_queue_ != nullptr && kernel_queue_ != &queue_) kernel_queue_->drain(DeviceQueue::patience);
 }
 
 Stall KernelCall::find_stall() const {

@@ -220,6 +220,10 @@ def check_ranks(check, run, folder):
     check("CUDA_ERROR_OUT_OF_MEMORY" in done.stderr and done.returncode not in (0, 2), "out of memory", done)
     done = run_ranks("all_reduce", "-p", "ranks=2", "-s", "256K", "--timeout", "5", FAKE_CUDA_FAIL="cuLaunchKernel:2:719")
     check("CUDA_ERROR_LAUNCH_FAILED" in done.stderr and done.returncode not in (0, 2), "a sticky error", done)
+    begun = time.monotonic()
+    done = run_ranks("all_reduce", "-p", "ranks=2", "-s", "64K", "--timeout", "3", FAKE_CUDA_HANG="1")
+    check(done.returncode not in (0, 2) and "error" in done.stderr, "kernels that do not end", done)
+    check(time.monotonic() - begun < 60, "how long it takes to give them up", done)  # 3 s, and two patiences of 2 s.
     done = run_ranks("all_reduce", "-p", "ranks=2", "-s", "4K", "--buffers", "private")
     check(done.returncode == 2 and "--buffers" in done.stderr, "buffers of the host's", done)
 

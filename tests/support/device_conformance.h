@@ -130,7 +130,7 @@ TEST_P(DeviceConformance, TouchesNothingOnceItIsDrained) {
   std::vector<float> to(8, 0);
   queue->copy(bytes(to), bytes(from), 8 * sizeof(float));
   const std::uint64_t mark = queue->mark();
-  queue->drain();
+  queue->drain(DeviceQueue::patience);
   std::ranges::fill(to, 9.0F);
   for (int looks = 0; looks < 20; ++looks) EXPECT_TRUE(queue->is_done(mark));
   EXPECT_EQ(to, std::vector<float>(8, 9));

@@ -218,7 +218,7 @@ class LateQueue final : public engine::DeviceQueue {
     const std::lock_guard lock(mutex_);
     std::erase_if(work_, [&](const Work& work) { return work.ticket == ticket; });
   }
-  void drain() override {
+  void drain(std::chrono::milliseconds) override {
     const std::lock_guard lock(mutex_);
     std::erase_if(work_, [](const Work& work) { return work.ticket == 0; });
     done_ = mark();

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <thread>
 
 #include "engine/cuda/device/cuda_queue.h"
 #include "engine/cuda/device/cuda_rank_kernel.h"
@@ -72,7 +73,7 @@ Result<void> CudaDevice::set_up(std::span<const unsigned char> image) {
 }
 
 CudaDevice::~CudaDevice() {
-  if (context_ == nullptr) return;
+  if (context_ == nullptr || is_lost()) return;
   make_current();
   if (module_ != nullptr) driver_->api().unload_module(module_);
   driver_->api().release_context(device_);
@@ -116,11 +117,12 @@ Result<std::byte*> CudaDevice::allocate(std::int64_t bytes, MemorySpace space) {
       return tl::unexpected(done.error());
     }
     auto zeroed = driver_->check(api.fill(address, 0, whole_pages(bytes), nullptr), action);
-    if (zeroed) zeroed = driver_->check(api.await_stream(nullptr), action);
     if (!zeroed) {
       api.free(address);
       return tl::unexpected(zeroed.error());
     }
+    zeroed = driver_->check(api.await_stream(nullptr), action);
+    if (!zeroed) return tl::unexpected(zeroed.error());  // It may be written yet: nobody else may get it.
     data = reinterpret_cast<std::byte*>(address);
   } else {
     if (auto checked = check_available(bytes, "pinned memory"); !checked) return tl::unexpected(checked.error());
@@ -138,6 +140,7 @@ Result<std::byte*> CudaDevice::allocate(std::int64_t bytes, MemorySpace space) {
 }
 
 void CudaDevice::release(std::byte* data, std::int64_t) {
+  if (is_lost()) return;
   MemorySpace space{};
   {
     const std::lock_guard lock(mutex_);
@@ -228,6 +231,7 @@ Result<std::byte*> CudaDevice::open_memory(std::string_view shared) {
 }
 
 void CudaDevice::close_memory(std::byte* data) {
+  if (is_lost()) return;
   DeviceAddress begin = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -268,8 +272,40 @@ Result<void> CudaDevice::pin(std::byte* data, std::int64_t bytes) {
 }
 
 void CudaDevice::unpin(std::byte* data) {
+  if (is_lost()) return;
   make_current();
   driver_->api().unregister_host(data);
+}
+
+Result<void> CudaDevice::await(DriverHandle stream, std::chrono::milliseconds longest, std::string_view action) {
+  make_current();
+  const auto until = std::chrono::steady_clock::now() + (is_lost() ? std::chrono::milliseconds(0) : longest);
+  std::optional<Error> failed;
+  while (true) {
+    const DriverStatus status = driver_->api().query_stream(stream);
+    if (status == status_success) return failed ? tl::unexpected(*failed) : Result<void>();
+    if (status != status_not_ready) {
+      if (!failed) {
+        failed = driver_->describe(status, action);
+        continue;  // It may have been of this one question.
+      }
+      const StatusKind kind = kind_of(status);
+      if (kind == StatusKind::sticky || kind == StatusKind::lost)
+        return tl::unexpected(*failed);  // Nothing runs there.
+      break;
+    } else if (std::chrono::steady_clock::now() >= until) {
+      if (!failed) {
+        failed = Error{ErrorCode::unavailable,
+                       fmt::format("cannot {}: GPU {} does not end it within {} ms", action, ordinal_, longest.count()),
+                       "it hangs: see nvidia-smi and the kernel's log"};
+      }
+      break;
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  give_up();
+  return tl::unexpected(*failed);
 }
 
 Result<DriverHandle> CudaDevice::find_kernel(KernelKind kind, ElementType type, ReduceOperation operation) {

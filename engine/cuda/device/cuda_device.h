@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -72,6 +74,14 @@ class CudaDevice final : public Device {
   /// Whether kernels of this GPU can be let reach the other's memory.
   [[nodiscard]] Result<bool> can_reach(const CudaDevice& peer) const;
 
+  /// Waits until a stream has done what it was given, at most so long. Errors: unavailable where it has not; those of
+  /// the driver. Where it is not known to have done it, the device is lost afterwards.
+  Result<void> await(DriverHandle stream, std::chrono::milliseconds longest, std::string_view action);
+  /// Whether some work does not end, as far as is known: memory, streams and kernels that it may use stay until the
+  /// process ends. The driver would wait for it, too, before it took them back.
+  [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_acquire); }
+  void give_up() { is_lost_.store(true, std::memory_order_release); }
+
   /// Makes the GPU the one that this thread's calls of the driver are for.
   void make_current() const { driver_->api().set_context(context_); }
   Result<DriverHandle> find_kernel(KernelKind kind, ElementType type, ReduceOperation operation);
@@ -95,6 +105,7 @@ class CudaDevice final : public Device {
   bool reaches_unpinned_ = false;
   bool carries_out_calls_ = true;
   bool copies_in_bulk_ = false;
+  std::atomic<bool> is_lost_ = false;
   DriverHandle context_ = nullptr;
   DriverHandle module_ = nullptr;
   std::mutex mutex_;

@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint64_t hold_words = 1023;       // So many holds at a time.
 constexpr std::uint64_t words = hold_words + 1;  // A page.
 constexpr std::size_t most_events = 64;
+constexpr std::chrono::hours longest_of_callers{1};
 constexpr unsigned wait_until_at_least = 0;  // CU_STREAM_WAIT_VALUE_GEQ, modulo 2^32.
 
 DeviceAddress address_of(const void* data) { return reinterpret_cast<DeviceAddress>(data); }
@@ -48,8 +49,11 @@ Result<void> CudaQueue::make_words() {
 
 CudaQueue::~CudaQueue() {
   const DriverApi& api = gpu_.driver().api();
+  // A stream of the caller's may have been given more than ours; one that captures does none of it yet.
+  if (owns_stream_) drain(patience);
+  if (is_adopted_ && !is_capturing()) drain(longest_of_callers);
+  if (gpu_.is_lost()) return;  // It may still use the stream, its events and words.
   if (owns_stream_ || is_adopted_) {
-    drain();
     for (const Pending& pending : pending_) api.destroy_event(pending.event);
     for (DriverHandle event : unused_) api.destroy_event(event);
     if (owns_stream_) api.destroy_stream(stream_);
@@ -209,13 +213,13 @@ std::uint64_t CudaQueue::look() {
   return finished_;
 }
 
-void CudaQueue::drain() {
+void CudaQueue::drain(std::chrono::milliseconds longest) {
   std::atomic_ref(words_[hold_words]).store(1, std::memory_order_release);
   for (std::uint64_t ticket = tickets_; ticket > 0 && ticket + hold_words > tickets_; --ticket) release(ticket);
-  gpu_.make_current();
-  const DriverStatus status = gpu_.driver().api().await_stream(stream_);
+  const auto ended = gpu_.await(stream_, longest, "finish work on a stream");
   const std::lock_guard lock(mutex_);
-  if (status != status_success) fail_once(gpu_.driver().describe(status, "finish work on a stream"));
+  if (!ended) fail_once(ended.error());
+  if (gpu_.is_lost()) return;
   for (const Pending& pending : pending_) unused_.push_back(pending.event);
   pending_.clear();
   covered_ = finished_ = mark();

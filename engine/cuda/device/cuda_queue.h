@@ -32,7 +32,7 @@ class CudaQueue final : public DeviceQueue {
   std::uint64_t hold() override;
   void release(std::uint64_t ticket) override;
   /// Waits for all work, and for what was held as well. Kernels of `launch_together` end, and later ones at once.
-  void drain() override;
+  void drain(std::chrono::milliseconds longest) override;
 
  private:
   /// Work that is done when the event is.

@@ -76,7 +76,7 @@ Result<DeviceClock> exchange_times(CudaDevice& gpu, DriverHandle kernel, DriverH
     done = driver.check(await_answer(gpu, stream, exchange, round + 1), "compare clocks");
     after[round] = now_ns();
   }
-  if (done) done = driver.check(driver.api().await_stream(stream), "compare clocks");
+  if (done) done = gpu.await(stream, DeviceQueue::patience, "compare clocks");
   if (!done) return tl::unexpected(done.error());
   DeviceClock clock{0, INT64_MAX};
   for (std::uint32_t round = 1; round <= rounds; ++round) {
@@ -101,8 +101,8 @@ Result<DeviceClock> compare_clocks(CudaDevice& gpu, ElementType type, ReduceOper
   Result<DeviceClock> clock = made ? exchange_times(gpu, *kernel, stream, exchange) : tl::unexpected(made.error());
   if (stream != nullptr) {
     std::atomic_ref(exchange.abort_flag).store(1);
-    gpu.driver().api().await_stream(stream);
-    gpu.driver().api().destroy_stream(stream);
+    static_cast<void>(gpu.await(stream, DeviceQueue::patience, "compare clocks"));
+    if (!gpu.is_lost()) gpu.driver().api().destroy_stream(stream);
   }
   gpu.release(*memory, sizeof(Exchange));
   return clock;

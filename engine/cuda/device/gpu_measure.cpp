@@ -145,7 +145,7 @@ class CaseOnGpus {
   Result<void> move(std::uint32_t rank, std::byte* to, const std::byte* from, std::size_t bytes) {
     DeviceQueue& queue = *queues_[rank];
     queue.copy(to, from, bytes);
-    queue.drain();
+    queue.drain(case_.deadline + DeviceQueue::patience);
     if (queue.has_failed()) return tl::unexpected(queue.error());
     return {};
   }
@@ -231,6 +231,7 @@ Result<RunMeasurement> measure_on_gpus(const Gpus& gpus, const GpuCase& gpu_case
 
 Result<double> measure_copy(CudaDevice& gpu, std::int64_t bytes) {
   constexpr int copies = 11;
+  constexpr std::chrono::seconds longest_copy{60};
   const auto memory = gpu.allocate(2 * bytes, MemorySpace::device);
   if (!memory) return tl::unexpected(memory.error());
   const auto queue = gpu.make_queue();
@@ -238,7 +239,7 @@ Result<double> measure_copy(CudaDevice& gpu, std::int64_t bytes) {
   for (int i = 0; queue && i <= copies; ++i) {
     const std::int64_t begin = now_ns();
     (*queue)->copy(*memory + bytes, *memory, static_cast<std::size_t>(bytes));
-    (*queue)->drain();
+    (*queue)->drain(longest_copy);
     if (i > 0) times.push_back(now_ns() - begin);  // The first one warms up.
   }
   gpu.release(*memory, 2 * bytes);

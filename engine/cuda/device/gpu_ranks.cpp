@@ -33,14 +33,21 @@ Result<std::unique_ptr<GpuProgram>> GpuRanks::prepare(std::span<CudaDevice* cons
 }
 
 GpuRanks::~GpuRanks() {
-  if (hangs_) return;  // It may still write what it was given.
-  for (Part& part : parts_) {
+  bool has_ended = true;
+  for (const Part& part : parts_) {
     if (part.stream == nullptr) continue;
-    part.gpu->make_current();
-    part.gpu->driver().api().await_stream(part.stream);
-    part.gpu->driver().api().destroy_stream(part.stream);
+    static_cast<void>(part.gpu->await(part.stream, DeviceQueue::patience, "finish a program"));
+    has_ended = has_ended && !part.gpu->is_lost();
   }
-  for (Part& part : parts_) part.release();
+  if (!has_ended) {  // Kernels may still use what lies on other GPUs.
+    for (const Part& part : parts_) part.gpu->give_up();
+    return;
+  }
+  for (Part& part : parts_) {
+    part.gpu->make_current();
+    if (part.stream != nullptr) part.gpu->driver().api().destroy_stream(part.stream);
+    part.release();
+  }
 }
 
 Result<void> GpuRanks::find_gpus(std::span<CudaDevice* const> gpus) {
@@ -211,7 +218,7 @@ Result<void> GpuRanks::await() {
     }
     if (std::chrono::steady_clock::now() < ends_at) continue;
     if (is_stopping) {
-      hangs_ = true;
+      for (Part& part : parts_) part.gpu->give_up();
       return fail(ErrorCode::unavailable,
                   fmt::format("a kernel does not end, {} ms past its deadline", 2 * grace.count()),
                   "its GPU hangs: see nvidia-smi and the kernel's log");

@@ -55,7 +55,6 @@ class GpuRanks final : public GpuProgram {
   KernelReport* reports_ = nullptr;   ///< Pinned, as the flag.
   std::uint32_t* abort_flag_ = nullptr;
   std::optional<Error> failure_;
-  bool hangs_ = false;  ///< A kernel did not end: its memory cannot be released.
   std::int64_t clock_error_ns_ = 0;
 };
 

@@ -32,12 +32,20 @@ Result<std::unique_ptr<GpuProgram>> HostDrivenRanks::prepare(std::span<CudaDevic
 }
 
 HostDrivenRanks::~HostDrivenRanks() {
-  if (hangs_) return;  // It may still write what it was given.
+  bool has_ended = true;
+  for (const Work& work : works_) {
+    if (work.stream == nullptr) continue;
+    static_cast<void>(work.gpu->await(work.stream, DeviceQueue::patience, "finish a program"));
+    has_ended = has_ended && !work.gpu->is_lost();
+  }
+  if (!has_ended) {  // Copies may still use what lies on other GPUs.
+    for (CudaDevice* const gpu : gpus_) gpu->give_up();
+    return;
+  }
   for (Work& work : works_) {
     if (work.stream == nullptr) continue;
     work.gpu->make_current();
     const DriverApi& api = work.gpu->driver().api();
-    api.await_stream(work.stream);
     api.destroy_stream(work.stream);
     if (work.ended != nullptr) api.destroy_event(work.ended);
     if (work.staging != nullptr) work.gpu->release(work.staging, work.staging_bytes);
@@ -115,7 +123,7 @@ Result<void> HostDrivenRanks::run() {
       }
     }
     if (done < gpus_.size() && std::chrono::steady_clock::now() >= ends_at) {
-      hangs_ = true;
+      for (CudaDevice* const gpu : gpus_) gpu->give_up();
       return fail_for_good({ErrorCode::unavailable,
                             fmt::format("copies and reductions did not end within {} ms", call_.deadline.count()),
                             "a GPU hangs: see nvidia-smi and the kernel's log"});

@@ -67,7 +67,6 @@ class HostDrivenRanks final : public GpuProgram {
   std::vector<DriverHandle> own_streams_;            ///< By GPU, for `run`.
   std::vector<DriverHandle> begins_;                 ///< Events, by GPU.
   std::optional<Error> failure_;
-  bool hangs_ = false;  ///< A stream did not end: its memory cannot be released.
 };
 
 }  // namespace espalier::engine::cuda

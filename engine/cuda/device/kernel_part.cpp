@@ -18,12 +18,13 @@ void KernelPart::release() {
 Result<std::byte*> KernelPart::upload_bytes(std::span<const std::byte> bytes) {
   const auto data = allocate(static_cast<std::int64_t>(bytes.size()), MemorySpace::device);
   if (!data || bytes.empty()) return data;
+  constexpr std::chrono::seconds longest_upload{60};
   const Driver& driver = gpu->driver();
   gpu->make_current();
   auto done = driver.check(driver.api().copy(reinterpret_cast<DeviceAddress>(*data),
                                              reinterpret_cast<DeviceAddress>(bytes.data()), bytes.size(), stream),
                            "upload a program");
-  if (done) done = driver.check(driver.api().await_stream(stream), "upload a program");
+  if (done) done = gpu->await(stream, longest_upload, "upload a program");
   if (!done) return tl::unexpected(done.error());
   return data;
 }

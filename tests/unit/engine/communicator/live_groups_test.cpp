@@ -99,7 +99,7 @@ class StuckQueue final : public engine::DeviceQueue {
   void divide(ElementType, void*, std::size_t, std::uint32_t) override { note_given(); }
   std::uint64_t hold() override { return host_->hold(); }
   void release(std::uint64_t ticket) override { host_->release(ticket); }
-  void drain() override { note_done(mark()); }
+  void drain(std::chrono::milliseconds) override { note_done(mark()); }
 
  private:
   std::uint64_t look() override { return 0; }

@@ -27,7 +27,7 @@ TEST(FailingDevice, SaysWhyItsWorkIsNeverDone) {
   EXPECT_TRUE((*queue)->is_done(first));
   ASSERT_TRUE((*queue)->has_failed());
   EXPECT_EQ((*queue)->error().message, "it is worn out");
-  (*queue)->drain();
+  (*queue)->drain(DeviceQueue::patience);
   EXPECT_TRUE((*queue)->is_done(second));
 }
 

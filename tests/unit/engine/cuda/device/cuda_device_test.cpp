@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 #include <unistd.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 
+#include "engine/cuda/device/cuda_queue.h"
 #include "tests/support/device_conformance.h"
 #include "tests/support/fake_gpus.h"
 
@@ -101,8 +105,68 @@ TEST(CudaDevice, FailsItsQueueForGoodAfterAStickyError) {
   for (int looks = 0; looks < 100; ++looks) EXPECT_FALSE((*queue)->is_done((*queue)->mark()));
   const auto memory = (*device)->allocate(64, MemorySpace::device);
   EXPECT_FALSE(memory);
-  (*queue)->drain();
+  (*queue)->drain(DeviceQueue::patience);
   EXPECT_TRUE((*queue)->is_done((*queue)->mark()));
+}
+
+/// While one is there, what this thread allocates may be left behind.
+struct MayKeep {
+#ifdef __SANITIZE_ADDRESS__
+  MayKeep() { __lsan_disable(); }
+  ~MayKeep() { __lsan_enable(); }
+#endif
+};
+
+TEST(CudaDevice, KeepsWhatAKernelThatDoesNotEndMayUse) {
+  [[maybe_unused]] const MayKeep what_it_may_still_write;
+  const test::FakeGpus gpus("FAKE_CUDA_HANG", "1");
+  const auto device = gpus.open(0);
+  ASSERT_TRUE(device) << device.error().message;
+  const auto memory = (*device)->allocate(4096, MemorySpace::device);
+  ASSERT_TRUE(memory);
+  const auto kernel = (*device)->find_kernel(KernelKind::run, ElementType::float32, ReduceOperation::sum);
+  ASSERT_TRUE(kernel);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int queues = 0; queues < 2; ++queues) {
+    const auto queue = (*device)->make_queue();
+    ASSERT_TRUE(queue) << queue.error().message;
+    auto& stream = static_cast<CudaQueue&>(**queue);
+    stream.launch_together(*kernel, 1, {}, stream);
+    stream.drain(std::chrono::milliseconds(50));
+    ASSERT_TRUE(stream.has_failed());
+    EXPECT_EQ(stream.error().message, "cannot finish work on a stream: GPU 0 does not end it within 50 ms");
+    EXPECT_FALSE(stream.is_done(stream.mark()));
+    EXPECT_TRUE((*device)->is_lost());
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  (*device)->release(*memory, 4096);
+  (*memory)[4095] = std::byte{1};  // Still there.
+}
+
+/// Work that was given, and not begun, when the driver fails to say how far it is.
+TEST(CudaDevice, WorkIsNotDoneBecauseNobodySaysWhetherItIs) {
+  for (const char* const function : {"cuEventQuery", "cuStreamQuery"}) {
+    for (const int status : {1, 2, 999}) {
+      const test::FakeGpus gpus("FAKE_CUDA_FAIL", (std::string(function) + ":1:" + std::to_string(status)).c_str());
+      const auto device = gpus.open(0);
+      ASSERT_TRUE(device) << device.error().message;
+      const auto memory = (*device)->allocate(4096, MemorySpace::device);
+      ASSERT_TRUE(memory);
+      const auto queue = (*device)->make_queue();
+      ASSERT_TRUE(queue);
+      const std::array<std::byte, 4> from = {std::byte{7}, std::byte{7}, std::byte{7}, std::byte{7}};
+      (*queue)->copy(*memory, from.data(), from.size());
+      for (int looks = 0; looks < 10 && function[2] == 'E'; ++looks) {
+        EXPECT_FALSE((*queue)->is_done((*queue)->mark())) << function << status;
+      }
+      (*queue)->drain(DeviceQueue::patience);
+      EXPECT_TRUE((*queue)->has_failed()) << function << status;
+      EXPECT_TRUE((*queue)->is_done((*queue)->mark())) << function << status;
+      EXPECT_EQ((*memory)[3], std::byte{7}) << "it had not ended: " << function << status;
+      EXPECT_FALSE((*device)->is_lost());
+      (*device)->release(*memory, 4096);
+    }
+  }
 }
 
 TEST(CudaDevice, RefusesMoreSourcesThanAKernelTakes) {
