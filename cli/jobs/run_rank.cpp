@@ -65,6 +65,7 @@ Result<JobOptions> job_options(const Console& console, const RunFlags& flags, co
   JobOptions options;
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout * 1000));
   options.rendezvous = engine::launch::join_options(launch, secret, options.timeout);
+  options.rendezvous.on_notice = [&console](const std::string& text) { console.note(text); };
   auto routes = load_addresses(console, flags.addresses);
   if (!routes) return tl::unexpected(routes.error());
   options.routes = std::move(*routes);

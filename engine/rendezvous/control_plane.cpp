@@ -88,6 +88,12 @@ Result<void> ControlPlane::Impl::join_as_hub(Options options, steady_clock::time
     if (!opened) return tl::unexpected(std::move(opened.error()));
     listener = std::move(*opened);
   }
+  const bool is_everywhere = listener.is_everywhere;
+  const std::string place = fmt::format("port {} of all addresses of {}", listener.port, host_name());
+  if (is_everywhere && options.on_notice) {
+    options.on_notice(
+        fmt::format("rank 0 listens on {}: '{}' leads to none here that other machines reach", place, options.host));
+  }
   auto started = Hub::start(state, identity_of(options), std::move(listener));
   if (!started) return tl::unexpected(std::move(started.error()));
   hub = std::move(*started);
@@ -99,7 +105,8 @@ Result<void> ControlPlane::Impl::join_as_hub(Options options, steady_clock::time
       fmt::format("{} did not join within {}", ranks_text(hub->missing()), duration_text(timeout));
   fail_and_tell({0, message});
   return fail(ErrorCode::unavailable, message,
-              refusal.empty() ? "see whether they were started, and reach rank 0's host and port"
+              refusal.empty() ? "see whether they were started, and reach " +
+                                    (is_everywhere ? "rank 0, which listens on " + place : "rank 0's host and port")
                               : "the last newcomer that was turned away was " + refusal);
 }
 
@@ -146,6 +153,8 @@ std::uint32_t ControlPlane::world() const noexcept { return impl_->world; }
 std::string ControlPlane::local_address() const {
   return impl_->hub ? impl_->hub->local_address() : impl_->member->local_address();
 }
+
+std::string ControlPlane::hub_address() const { return impl_->hub ? std::string() : impl_->member->hub_address(); }
 
 Result<std::vector<std::string>> ControlPlane::exchange(std::string_view tag, std::span<const std::uint32_t> members,
                                                         std::string_view blob, milliseconds timeout) {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,6 +35,8 @@ struct Options {
   /// Whether somebody listened there before any rank began: if nobody does any more, rank 0 is gone, not late.
   bool was_listening = false;
   Listener listener = {};  ///< Rank 0 only: a socket that listens already; without it, host:port.
+  /// Rank 0 only: told before it waits for others what its user should know of where it listens. May be none.
+  std::function<void(const std::string&)> on_notice = {};
 };
 
 /// Why the job failed: the rank to blame as far as known, and what happened to it.
@@ -73,6 +76,8 @@ class ControlPlane {
   [[nodiscard]] std::uint32_t world() const noexcept;
   /// The address of this machine that the rendezvous goes over; empty in a world of one.
   [[nodiscard]] std::string local_address() const;
+  /// The address of rank 0's machine that it goes over; empty on rank 0.
+  [[nodiscard]] std::string hub_address() const;
 
   /// Every member gives a blob, and each gets all of them, in the order of `members`.
   /// Members must agree on `tag` and `members`; exchanges that differ in either may run at once, the same one again

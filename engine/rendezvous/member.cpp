@@ -20,6 +20,7 @@ Member::Member(PlaneState& state, Identity identity, HubConnection connection)
       identity_(std::move(identity)),
       hub_name_(std::move(connection.hub_name)),
       local_address_(socket_address(connection.link.fd(), SocketEnd::near)),
+      hub_address_(socket_address(connection.link.fd(), SocketEnd::far)),
       link_(std::move(connection.link)),
       last_received_(steady_clock::now()),
       next_heartbeat_(last_received_ + identity_.heartbeat_interval()),
@@ -187,6 +188,8 @@ void Member::report(const RankFailure& failure) {
 }
 
 std::string Member::local_address() const { return local_address_; }
+
+std::string Member::hub_address() const { return hub_address_; }
 
 void Member::leave() {
   {

@@ -29,6 +29,7 @@ class Member {
   /// Sends a failure to the hub, which sends it to all other ranks.
   void report(const RankFailure& failure);
   [[nodiscard]] std::string local_address() const;
+  [[nodiscard]] std::string hub_address() const;
   /// Sends goodbye and ends the thread. Takes at most `farewell_time`.
   void leave();
 
@@ -49,6 +50,7 @@ class Member {
   const Identity identity_;
   const std::string hub_name_;
   const std::string local_address_;
+  const std::string hub_address_;
   mutable std::mutex mutex_;
   Poller poller_;
   FrameLink link_;

@@ -74,9 +74,25 @@ PeerInfo describe_self(const ControlPlane& plane) {
 }
 
 bool share_memory(const PeerInfo& one, const PeerInfo& other) {
+  return share_network(one, other) && one.process_namespace != 0 && one.process_namespace == other.process_namespace &&
+         one.user == other.user;
+}
+
+bool share_network(const PeerInfo& one, const PeerInfo& other) {
   return !one.boot_id.empty() && one.boot_id == other.boot_id && one.network_namespace != 0 &&
-         one.network_namespace == other.network_namespace && one.process_namespace != 0 &&
-         one.process_namespace == other.process_namespace && one.user == other.user;
+         one.network_namespace == other.network_namespace;
+}
+
+bool share_network(std::span<const PeerInfo> peers) {
+  return std::ranges::all_of(peers, [&](const PeerInfo& peer) { return share_network(peers.front(), peer); });
+}
+
+std::vector<std::string> addresses_towards(const PeerInfo& from, const PeerInfo& to) {
+  std::vector<std::string> addresses = to.addresses;
+  if (share_network(from, to)) return addresses;
+  std::ranges::stable_partition(addresses,
+                                [](const std::string& text) { return !text.starts_with("127.") && text != "::1"; });
+  return addresses;
 }
 
 bool share_clock(const PeerInfo& one, const PeerInfo& other) {
@@ -127,6 +143,11 @@ Result<std::vector<PeerInfo>> exchange_peers(ControlPlane& plane, std::chrono::m
       return fail(ErrorCode::invalid_input, fmt::format("rank {} claims to be rank {}", peers.size(), peer->rank));
     }
     peers.push_back(std::move(*peer));
+  }
+  if (const std::string address = plane.hub_address(); !address.empty()) {
+    std::vector<std::string>& addresses = peers.front().addresses;
+    std::erase(addresses, address);
+    addresses.insert(addresses.begin(), address);
   }
   return peers;
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,7 @@ struct PeerInfo {
   std::uint64_t time_namespace = 0;     ///< Inode; 0 when unknown.
   std::uint32_t user = 0;               ///< Effective user id.
   std::int64_t process = 0;             ///< Process id.
-  /// Addresses to reach it: first the one that the rendezvous goes over, then the other interfaces' that are up.
+  /// Its addresses: first the one that the rendezvous goes over, then the other interfaces' that are up.
   /// Loopback only if the rendezvous goes over it; link-local IPv6 carries its "%interface".
   std::vector<std::string> addresses;
   friend bool operator==(const PeerInfo&, const PeerInfo&) = default;
@@ -36,7 +37,17 @@ bool share_memory(const PeerInfo& one, const PeerInfo& other);
 /// Whether both read one CLOCK_MONOTONIC: their offset is exactly zero, and need not be measured.
 bool share_clock(const PeerInfo& one, const PeerInfo& other);
 
-/// Exchanges the PeerInfo of all ranks; element r is rank r's. Collective over the whole world.
+/// Whether both see the same interfaces and addresses, loopback too.
+bool share_network(const PeerInfo& one, const PeerInfo& other);
+
+/// Whether all do.
+bool share_network(std::span<const PeerInfo> peers);
+
+/// Where `to` may be reached from `from`, the likeliest first: from elsewhere, loopback comes last.
+std::vector<std::string> addresses_towards(const PeerInfo& from, const PeerInfo& to);
+
+/// Exchanges the PeerInfo of all ranks; element r is rank r's. Rank 0's begins with the address that
+/// this rank has reached it at. Collective over the whole world.
 /// Errors: as ControlPlane::exchange; invalid_input when a rank's record cannot be read.
 Result<std::vector<PeerInfo>> exchange_peers(ControlPlane& plane, std::chrono::milliseconds timeout);
 

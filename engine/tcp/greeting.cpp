@@ -37,6 +37,7 @@ std::string fields_of(const StreamClaim& claim) {
   put(fields, claim.key.src);
   put(fields, claim.key.stream);
   fields += text_of(claim.nonce);
+  put(fields, claim.dst);
   return fields;
 }
 
@@ -76,7 +77,8 @@ Result<StreamClaim> decode_claim(std::string_view bytes, const rendezvous::Diges
   claim.key.src = get<std::uint32_t>(bytes, 12);
   claim.key.stream = get<std::uint32_t>(bytes, 16);
   claim.nonce = digest_at(bytes, 20);
-  if (!rendezvous::equal_in_constant_time(digest_at(bytes, 52), code_of("stream claim", claim, hello_nonce, secret))) {
+  claim.dst = get<std::uint32_t>(bytes, 52);
+  if (!rendezvous::equal_in_constant_time(digest_at(bytes, 56), code_of("stream claim", claim, hello_nonce, secret))) {
     return fail(ErrorCode::invalid_input, "the other end has another secret");
   }
   return claim;

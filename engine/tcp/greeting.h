@@ -15,12 +15,14 @@ namespace espalier::engine {
 // proves that it knows the secret, the accepting end proves it too.
 
 inline constexpr std::size_t hello_size = 36;    ///< Four bytes "espd", a nonce.
-inline constexpr std::size_t claim_size = 84;    ///< "espd", communicator, src, stream, a nonce, the code.
+inline constexpr std::size_t claim_size = 88;    ///< "espd", communicator, src, stream, a nonce, dst, the code.
 inline constexpr std::size_t welcome_size = 36;  ///< "espd", the code.
 
 struct StreamClaim {
   ConnectionKey key;
   rendezvous::Digest nonce{};
+  std::uint32_t dst =
+      0;  ///< The rank that it is for: others may listen on the same port of what has that address here.
 };
 
 std::string encode_hello(const rendezvous::Digest& nonce);

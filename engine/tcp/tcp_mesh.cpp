@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <string_view>
@@ -101,12 +102,12 @@ Result<std::string> await(int fd, std::size_t size, Clock::time_point deadline,
 
 }  // namespace
 
-TcpMesh::TcpMesh(std::string secret)
-    : secret_(std::move(secret)), pending_(poller_, rendezvous::pending_places_for(0), greeting_time) {}
+TcpMesh::TcpMesh(std::string secret, std::uint32_t rank)
+    : secret_(std::move(secret)), rank_(rank), pending_(poller_, rendezvous::pending_places_for(0), greeting_time) {}
 
-Result<std::unique_ptr<TcpMesh>> TcpMesh::create(const std::string& address, std::string secret) {
-  std::unique_ptr<TcpMesh> mesh(new TcpMesh(std::move(secret)));
-  auto listener = rendezvous::listen_on(address.empty() ? "0.0.0.0" : address, 0);
+Result<std::unique_ptr<TcpMesh>> TcpMesh::create(const std::string& address, std::string secret, std::uint32_t rank) {
+  std::unique_ptr<TcpMesh> mesh(new TcpMesh(std::move(secret), rank));
+  auto listener = address.empty() ? rendezvous::listen_on_all(0) : rendezvous::listen_on(address, 0);
   if (!listener) return tl::unexpected(listener.error());
   mesh->port_ = listener->port;
   if (auto opened = mesh->poller_.open(); !opened) return tl::unexpected(opened.error());
@@ -159,7 +160,7 @@ bool TcpMesh::authenticate(std::uint64_t token, Pending& pending) {
   if (!receive(pending.fd(), pending.received, claim_size)) return true;
   if (pending.received.size() < claim_size) return false;
   const auto claim = decode_claim(pending.received, pending.nonce, secret_);
-  if (!claim) return true;
+  if (!claim || claim->dst != rank_) return true;
   const std::string answer = encode_welcome(*claim, pending.nonce, secret_);
   const std::lock_guard lock(mutex_);
   FileDescriptor& place = connections_[claim->key];  // The last thing that there may be no memory for.
@@ -175,20 +176,9 @@ bool TcpMesh::authenticate(std::uint64_t token, Pending& pending) {
 
 Result<FileDescriptor> TcpMesh::connect(const ConnectionKey& key, const Target& target, Clock::time_point deadline,
                                         const rendezvous::ControlPlane& control) {
-  const auto addresses = rendezvous::resolve(target.address, target.port);
-  if (!addresses) return tl::unexpected(addresses.error());
-  std::optional<rendezvous::AddressList> near;
-  if (!target.bind.empty()) {
-    auto resolved = rendezvous::resolve(target.bind, 0);
-    if (!resolved) return tl::unexpected(resolved.error());
-    near = std::move(*resolved);
-  }
   std::optional<Clock::time_point> lacks_files_since;
   while (true) {
-    auto fd = try_connect(**addresses, near ? near->get() : nullptr, milliseconds(1000), control);
-    if (fd) {
-      if (auto greeted = greet(fd->get(), key, deadline, control); !greeted) fd = tl::unexpected(greeted.error());
-    }
+    auto fd = try_addresses(key, target, deadline, control);
     if (fd) return fd;
     if (control.has_failed()) return tl::unexpected(control.failure_error());
     const auto now = Clock::now();
@@ -197,24 +187,68 @@ Result<FileDescriptor> TcpMesh::connect(const ConnectionKey& key, const Target& 
     if (lacks_files && !lacks_files_since) lacks_files_since = now;
     const bool is_final =
         lacks_files ? now - *lacks_files_since > patience_for_files : fd.error().code != ErrorCode::unavailable;
-    if (now > deadline || is_final) {
-      return fail(fd.error().code,
-                  fmt::format("{}: {}", rendezvous::endpoint_text(target.address, target.port), fd.error().message),
-                  fd.error().help);
-    }
+    if (now > deadline || is_final) return fd;
     std::this_thread::sleep_for(look_interval);
   }
 }
 
-Result<void> TcpMesh::greet(int fd, const ConnectionKey& key, Clock::time_point deadline,
+Result<FileDescriptor> TcpMesh::try_addresses(const ConnectionKey& key, const Target& target,
+                                              Clock::time_point deadline, const rendezvous::ControlPlane& control) {
+  std::size_t first = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = answered_at_.find(target.rank); known != answered_at_.end()) first = known->second;
+  }
+  const std::size_t count = target.addresses.size();
+  Result<FileDescriptor> failed =
+      fail(ErrorCode::invalid_input, fmt::format("rank {} told no address of its machine", target.rank),
+           "run the same version of espalier on all ranks");
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t address = (first + i) % count;
+    auto fd = try_address(key, target, address, deadline, control);
+    if (fd) {
+      const std::lock_guard lock(mutex_);
+      answered_at_[target.rank] = address;
+      return fd;
+    }
+    if (control.has_failed() || fd.error().code == ErrorCode::too_large) return fd;
+    // Somebody else may have one of these addresses here, and say anything: what may yet succeed counts.
+    if (i == 0 || fd.error().code == ErrorCode::unavailable) failed = std::move(fd);
+  }
+  return failed;
+}
+
+Result<FileDescriptor> TcpMesh::try_address(const ConnectionKey& key, const Target& target, std::size_t address,
+                                            Clock::time_point deadline, const rendezvous::ControlPlane& control) const {
+  const std::string& host = target.addresses[address];
+  const auto addresses = rendezvous::resolve(host, target.port);
+  if (!addresses) return tl::unexpected(addresses.error());
+  std::optional<rendezvous::AddressList> near;
+  if (!target.bind.empty()) {
+    auto resolved = rendezvous::resolve(target.bind, 0);
+    if (!resolved) return tl::unexpected(resolved.error());
+    near = std::move(*resolved);
+  }
+  // Whoever has the address here may say nothing for ever.
+  const auto until = target.addresses.size() > 1 ? std::min(deadline, Clock::now() + greeting_time) : deadline;
+  auto fd = try_connect(**addresses, near ? near->get() : nullptr, milliseconds(1000), control);
+  if (fd) {
+    const auto nonce = rendezvous::random_digest();
+    if (!nonce) return tl::unexpected(nonce.error());
+    auto greeted = greet(fd->get(), {key, *nonce, target.rank}, until, control);
+    if (greeted) return fd;
+    fd = tl::unexpected(greeted.error());
+  }
+  return fail(fd.error().code, fmt::format("{}: {}", rendezvous::endpoint_text(host, target.port), fd.error().message),
+              fd.error().help);
+}
+
+Result<void> TcpMesh::greet(int fd, const StreamClaim& claim, Clock::time_point deadline,
                             const rendezvous::ControlPlane& control) const {
   const auto hello = await(fd, hello_size, deadline, control);
   if (!hello) return tl::unexpected(hello.error());
   const auto hello_nonce = decode_hello(*hello);
   if (!hello_nonce) return tl::unexpected(hello_nonce.error());
-  const auto nonce = rendezvous::random_digest();
-  if (!nonce) return tl::unexpected(nonce.error());
-  const StreamClaim claim{key, *nonce};
   if (!send_all(fd, encode_claim(claim, *hello_nonce, secret_))) {
     return fail(ErrorCode::unavailable, "the other end closed the connection");
   }

@@ -33,7 +33,7 @@ class TcpGroup final : public GroupTransport {
       if (route == routes.end()) {
         return fail(ErrorCode::invalid_input, fmt::format("the address file has no route {}", stream));
       }
-      target.address = route->connect;
+      target.addresses = {route->connect};
       target.bind = route->bind;
     }
     auto socket = transport_.mesh().connect({info_.id, info_.members[info_.self], stream}, target, deadline,
@@ -68,8 +68,9 @@ Result<std::string> TcpTransport::open(Device&) {
   auto sockets = SocketWaiter::create(control_.failure_fd());
   if (!sockets) return tl::unexpected(sockets.error());
   sockets_.emplace(std::move(*sockets));
-  const bool listens_everywhere = !options_.routes.empty();
-  auto mesh = TcpMesh::create(listens_everywhere ? "" : control_.local_address(), options_.secret);
+  // Ranks of other machines may reach it at any of its addresses, and not at the one of the rendezvous.
+  const bool listens_everywhere = !options_.routes.empty() || !rendezvous::share_network(peers_);
+  auto mesh = TcpMesh::create(listens_everywhere ? "" : control_.local_address(), options_.secret, control_.rank());
   if (!mesh) return tl::unexpected(mesh.error());
   mesh_ = std::move(*mesh);
   return std::to_string(mesh_->port());
@@ -77,7 +78,8 @@ Result<std::string> TcpTransport::open(Device&) {
 
 Result<Reach> TcpTransport::attach(std::uint32_t rank, std::string_view exported) {
   std::from_chars(exported.data(), exported.data() + exported.size(), targets_[rank].port);
-  if (!peers_[rank].addresses.empty()) targets_[rank].address = peers_[rank].addresses.front();
+  targets_[rank].addresses = rendezvous::addresses_towards(peers_[control_.rank()], peers_[rank]);
+  targets_[rank].rank = rank;
   return Reach{};
 }
 

@@ -154,7 +154,8 @@ Result<std::string> VerbsTransport::open(Device&) {
       if (auto watched = sockets_->watch(fd); !watched) return tl::unexpected(watched.error());
     }
   }
-  auto mesh = TcpMesh::create(control_.local_address(), secret_);
+  auto mesh =
+      TcpMesh::create(rendezvous::share_network(peers_) ? control_.local_address() : "", secret_, control_.rank());
   if (!mesh) return tl::unexpected(mesh.error());
   mesh_ = std::move(*mesh);
   return fmt::format("{} {} {}", mesh_->port(), own.count, fmt::join(own.of_nics, " "));
@@ -175,7 +176,8 @@ Result<Reach> VerbsTransport::attach(std::uint32_t rank, std::string_view export
   if (std::ranges::any_of(rails.of_nics, [&](std::uint32_t rail) { return rail >= rails.count; })) {
     return fail(ErrorCode::unavailable, fmt::format("rank {} names a rail that it has not", rank));
   }
-  if (!peers_[rank].addresses.empty()) targets_[rank].address = peers_[rank].addresses.front();
+  targets_[rank].addresses = rendezvous::addresses_towards(peers_[control_.rank()], peers_[rank]);
+  targets_[rank].rank = rank;
   std::string names;
   for (const auto& rail : rails_) names += (names.empty() ? "" : " and ") + rail->name();
   return Reach{fmt::format("verbs was asked for; {} {}{}",

@@ -84,12 +84,15 @@ class PythonCommunicator {
     ScheduleSource source = topology == nullptr ? fully_connected(launch.world, algorithm, shares_memory)
                                                 : advised(*topology, algorithm, shares_memory);
     std::shared_ptr<Communicator> ranks;
+    std::string notice;
+    options.rendezvous.on_notice = [&notice](const std::string& text) { notice = text; };
     {
       const py::gil_scoped_release release;
       auto joined = Communicator::join(std::move(options), std::move(source));
       if (launch.rank == 0 && !secret.path.empty()) std::remove(secret.path.c_str());
       ranks = value_of(std::move(joined));
     }
+    if (!notice.empty() && PyErr_WarnEx(PyExc_RuntimeWarning, notice.c_str(), 2) != 0) throw py::error_already_set();
     return std::make_unique<PythonCommunicator>(std::move(ranks), std::make_shared<SharedJob>(shares_memory));
   }
 

@@ -1,5 +1,6 @@
 #include "python/torch/store_meeting.h"
 
+#include <c10/util/Exception.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -107,6 +108,7 @@ std::unique_ptr<Communicator> Meeting::join(JobOptions options, const MakeSchedu
     options.rendezvous.host = host;
     options.rendezvous.port = options.rendezvous.listener.port;
     options.rendezvous.secret = raise_or_take(engine::rendezvous::random_secret());
+    options.rendezvous.on_notice = [](const std::string& text) { TORCH_WARN(text); };
     leave(place, host + " " + std::to_string(options.rendezvous.port) + " " + options.rendezvous.secret);
   } else {
     leave(name + "/machine/" + std::to_string(rank), own);

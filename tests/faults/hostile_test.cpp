@@ -219,7 +219,7 @@ class HostileDataPort : public ::testing::Test {
   void expect_open(std::uint32_t src) {
     const engine::ConnectionKey key{7, src, 0};
     const auto deadline = std::chrono::steady_clock::now() + milliseconds(20000);
-    auto out = mesh_->connect(key, {"127.0.0.1", mesh_->port(), ""}, deadline, *plane_);
+    auto out = mesh_->connect(key, {{"127.0.0.1"}, mesh_->port(), ""}, deadline, *plane_);
     ASSERT_TRUE(out) << out.error().message;
     auto in = mesh_->accept(key, deadline, *plane_);
     ASSERT_TRUE(in) << in.error().message;
@@ -267,7 +267,7 @@ TEST_F(HostileDataPort, AShortageOfDescriptorsThatPassesIsNotFinal) {
   });
   std::thread connecting([&] {
     const auto deadline = std::chrono::steady_clock::now() + milliseconds(20000);
-    const auto made = mesh_->connect({7, 9, 0}, {"127.0.0.1", mesh_->port(), ""}, deadline, *plane_);
+    const auto made = mesh_->connect({7, 9, 0}, {{"127.0.0.1"}, mesh_->port(), ""}, deadline, *plane_);
     EXPECT_TRUE(made) << made.error().message;
   });
   std::this_thread::sleep_for(milliseconds(100));

@@ -70,7 +70,7 @@ class DataPort : public ::testing::Test {
   void expect_open(std::uint32_t src) {
     const engine::ConnectionKey key{7, src, 0};
     const auto deadline = steady_clock::now() + milliseconds(20000);
-    auto out = mesh_->connect(key, {"127.0.0.1", mesh_->port(), ""}, deadline, *plane_);
+    auto out = mesh_->connect(key, {{"127.0.0.1"}, mesh_->port(), ""}, deadline, *plane_);
     ASSERT_TRUE(out) << out.error().message;
     auto in = mesh_->accept(key, deadline, *plane_);
     ASSERT_TRUE(in) << in.error().message;
@@ -101,7 +101,7 @@ TEST_F(DataPort, Fault10AnotherSecretIsTurnedAway) {
   const FileDescriptor client = connect_to(mesh_->port());
   const auto nonce = engine::decode_hello(receive(client, engine::hello_size));
   ASSERT_TRUE(nonce);
-  send_bytes(client, engine::encode_claim({{7, 1, 0}, {}}, *nonce, "another secret of this test"));
+  send_bytes(client, engine::encode_claim({{7, 1, 0}, {}, 0}, *nonce, "another secret of this test"));
   EXPECT_EQ(receive(client, 1), "");  // It hangs up and says nothing.
   expect_open(1);
 }
@@ -110,7 +110,7 @@ TEST_F(DataPort, Fault10ARepeatedClaimIsTurnedAway) {
   const FileDescriptor first = connect_to(mesh_->port());
   const auto nonce = engine::decode_hello(receive(first, engine::hello_size));
   ASSERT_TRUE(nonce);
-  const engine::StreamClaim claim{{7, 1, 0}, {}};
+  const engine::StreamClaim claim{{7, 1, 0}, {}, 0};
   const std::string words = engine::encode_claim(claim, *nonce, secret);
   send_bytes(first, words);
   const std::string welcome = receive(first, engine::welcome_size);
@@ -124,7 +124,7 @@ TEST_F(DataPort, Fault10ARepeatedClaimIsTurnedAway) {
 
 TEST_F(DataPort, AClaimHasNoOtherForm) {
   const engine::rendezvous::Digest nonce{};
-  const std::string claim = engine::encode_claim({{1, 2, 3}, {}}, nonce, secret);
+  const std::string claim = engine::encode_claim({{1, 2, 3}, {}, 0}, nonce, secret);
   ASSERT_EQ(claim.size(), engine::claim_size);
   ASSERT_TRUE(engine::decode_claim(claim, nonce, secret));
   EXPECT_EQ(engine::decode_claim(claim, nonce, secret)->key.stream, 3U);
@@ -140,7 +140,7 @@ TEST_F(DataPort, AClaimHasNoOtherForm) {
 TEST_F(DataPort, Fault19AnAddressThatNobodyHasIsNamed) {
   for (const char* address : {"192.0.2.1", "127.0.0.1", "no-such-host.invalid"}) {
     const auto connected =
-        mesh_->connect({7, 1, 0}, {address, 1, ""}, steady_clock::now() + milliseconds(300), *plane_);
+        mesh_->connect({7, 1, 0}, {{address}, 1, ""}, steady_clock::now() + milliseconds(300), *plane_);
     ASSERT_FALSE(connected);
     EXPECT_NE(connected.error().message.find(address), std::string::npos) << connected.error().message;
     EXPECT_FALSE(connected.error().help.empty());
@@ -148,7 +148,7 @@ TEST_F(DataPort, Fault19AnAddressThatNobodyHasIsNamed) {
 }
 
 TEST_F(DataPort, Fault19ANearAddressThatIsNotHereIsNamed) {
-  const auto connected = mesh_->connect({7, 1, 0}, {"127.0.0.1", mesh_->port(), "192.0.2.1"},
+  const auto connected = mesh_->connect({7, 1, 0}, {{"127.0.0.1"}, mesh_->port(), "192.0.2.1"},
                                         steady_clock::now() + milliseconds(300), *plane_);
   ASSERT_FALSE(connected);
   EXPECT_NE(connected.error().message.find("cannot use the near address"), std::string::npos)

@@ -67,7 +67,7 @@ std::string source_of(const sockaddr_storage& address) {
   return IN6_IS_ADDR_V4MAPPED(&host) ? std::string(bytes + 12, 4) : std::string(bytes, 8);
 }
 
-tl::expected<FileDescriptor, int> listen_on_all(std::uint16_t port) {
+tl::expected<FileDescriptor, int> try_listen_on_all(std::uint16_t port) {
   int error = EAFNOSUPPORT;
   for (const char* any : {"::", "0.0.0.0"}) {
     const auto addresses = resolve(any, port);
@@ -86,7 +86,7 @@ tl::expected<Listener, int> listen_at_any(const addrinfo* addresses, const std::
   bool is_elsewhere = false;
   const auto named = [](FileDescriptor fd) {
     const std::uint16_t got = port_of(fd.get());
-    return Listener{std::move(fd), got};
+    return Listener{std::move(fd), got, false};
   };
   for (const addrinfo* address = addresses; address != nullptr; address = address->ai_next) {
     if (is_unwanted_loopback(host, *address)) {
@@ -99,8 +99,12 @@ tl::expected<Listener, int> listen_at_any(const addrinfo* addresses, const std::
     is_elsewhere |= error == EADDRNOTAVAIL;
   }
   if (is_elsewhere && error == EADDRNOTAVAIL) {
-    auto fd = listen_on_all(port);
-    if (fd) return named(std::move(*fd));
+    auto fd = try_listen_on_all(port);
+    if (fd) {
+      Listener listener = named(std::move(*fd));
+      listener.is_everywhere = true;
+      return listener;
+    }
     error = fd.error();
   }
   return tl::unexpected(error);
@@ -122,6 +126,13 @@ Result<Listener> listen_on(const std::string& host, std::uint16_t port, std::chr
   return fail(ErrorCode::unavailable,
               fmt::format("cannot listen on {}: {}", endpoint_text(host, port), errno_text(error)),
               error == EADDRINUSE ? "another job or service has this port: choose another one for --rendezvous" : "");
+}
+
+Result<Listener> listen_on_all(std::uint16_t port) {
+  auto fd = try_listen_on_all(port);
+  if (!fd) return fail(ErrorCode::unavailable, "cannot listen on all addresses: " + errno_text(fd.error()));
+  const std::uint16_t got = port_of(fd->get());
+  return Listener{std::move(*fd), got, false};
 }
 
 Accepted accept_from(int listener) {
@@ -147,7 +158,7 @@ Result<Listener> adopt_listener(int fd, std::uint16_t port) {
   }
   fcntl(fd, F_SETFD, FD_CLOEXEC);
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-  return Listener{FileDescriptor(fd), port};
+  return Listener{FileDescriptor(fd), port, false};
 }
 
 }  // namespace espalier::engine::rendezvous

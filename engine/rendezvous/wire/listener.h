@@ -13,6 +13,7 @@ namespace espalier::engine::rendezvous {
 struct Listener {
   FileDescriptor fd;
   std::uint16_t port = 0;
+  bool is_everywhere = false;  ///< On all addresses, as the name that was given leads to none that others reach.
 };
 
 /// Listens on `host`, IPv4 or IPv6; port 0 takes a free one.
@@ -23,6 +24,9 @@ struct Listener {
 /// frees the port, so a rank that notices the death may ask for the port too early.
 /// Errors: unavailable when the name cannot be resolved or the port is taken.
 Result<Listener> listen_on(const std::string& host, std::uint16_t port, std::chrono::milliseconds patience = {});
+
+/// Listens on all addresses of this machine. Errors: unavailable.
+Result<Listener> listen_on_all(std::uint16_t port);
 
 /// Takes over a listening socket that a launcher left open in this process (LaunchInfo::listener_fd).
 /// Errors: invalid_input when `fd` is no TCP socket that listens on `port`; it is then left as it is.

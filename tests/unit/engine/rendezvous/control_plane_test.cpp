@@ -210,6 +210,31 @@ TEST(ControlPlane, PeersIntroduceThemselves) {
   });
 }
 
+/// Debian's /etc/hosts gives a machine's own name to 127.0.1.1, so a rank there reaches the rendezvous by loopback.
+TEST(Peers, LoopbackIsTriedLastFromElsewhere) {
+  PeerInfo one;
+  one.boot_id = "a machine";
+  one.network_namespace = 1;
+  one.addresses = {"127.0.1.1", "10.0.0.1", "::1", "10.0.0.2"};
+  PeerInfo other = one;
+  EXPECT_TRUE(share_network(one, other));
+  EXPECT_EQ(addresses_towards(other, one), one.addresses);
+  const std::vector<std::string> outside = {"10.0.0.1", "10.0.0.2", "127.0.1.1", "::1"};
+  other.network_namespace = 2;
+  EXPECT_EQ(addresses_towards(other, one), outside);
+  other = one;
+  other.boot_id = "another machine";
+  EXPECT_EQ(addresses_towards(other, one), outside);
+  EXPECT_FALSE(share_network(std::vector{one, one, other}));
+  EXPECT_TRUE(share_network(std::vector{one, one, one}));
+}
+
+TEST(ControlPlane, RankZeroIsAlsoWhereItWasReached) {
+  auto planes = planes_of(2);
+  EXPECT_EQ(planes[0]->hub_address(), "");
+  EXPECT_EQ(planes[1]->hub_address(), "127.0.0.1");
+}
+
 TEST(ControlPlane, FormsAgainAndAgainOnOnePortWithoutLeak) {
   std::uint16_t port = 0;
   {
