@@ -24,7 +24,8 @@ std::string header_text(const planners::Degradation& degradation, const Topology
   if (!healthy.collective.root.is_none()) text += "  root " + topology.rank_name(healthy.collective.root);
   if (healthy.fastest) text += "  " + format_size(size);
   if (nccl) text += "  profile " + nccl->profile;
-  text += "\n# whole: bound busbw " + gigabytes_per_second(healthy.bound_busbw()) + " GB/s";
+  text += fmt::format("\n# whole: bound busbw {} GB/s{}", gigabytes_per_second(healthy.bound_busbw()),
+                      floor_mark(healthy.bound));
   if (healthy.fastest) {
     text += fmt::format(", busbw {} GB/s by {}", gigabytes_per_second(healthy.busbw()), healthy.fastest->planner);
   }

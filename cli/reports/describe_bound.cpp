@@ -24,6 +24,8 @@ std::string percent(double share) {
   return text == "-0.0" ? "0.0" : text;
 }
 
+std::string_view floor_mark(const Bound& bound) { return bound.is_floor ? " (a floor)" : ""; }
+
 nlohmann::ordered_json bound_json(const Bound& bound, const Collective& collective, const Topology& topology) {
   nlohmann::ordered_json document;
   document["time_per_byte"] = to_string(bound.time_per_byte);
@@ -38,6 +40,7 @@ nlohmann::ordered_json bound_json(const Bound& bound, const Collective& collecti
   document["cut"] = nlohmann::ordered_json::array();
   for (const NodeId node : bound.cut) document["cut"].push_back(topology.node(node).id);
   document["what"] = bound.what;
+  document["floor"] = bound.is_floor;
   return document;
 }
 

@@ -25,7 +25,10 @@ std::string percent(double share);
 /// So many of the busiest links are named.
 inline constexpr std::size_t shown_links = 4;
 
-/// {"time_per_byte": "p/q", "algbw", "busbw", "cut": [...], "what"}; rates are null when nothing has to move.
+/// " (a floor)" behind the rate of a bound that is not known to be reached; empty for others.
+std::string_view floor_mark(const Bound& bound);
+
+/// {"time_per_byte": "p/q", "algbw", "busbw", "cut": [...], "what", "floor"}; rates are null when nothing has to move.
 nlohmann::ordered_json bound_json(const Bound& bound, const Collective& collective, const Topology& topology);
 
 /// `bound_json` with "binding": what prices that prove the bound say, by class and most first.

@@ -88,7 +88,8 @@ std::string crossing_text(const planners::CutProof& proof, const Topology& topol
 std::string limit_text(const Explanation& of) {
   if (of.bound.time_per_byte == 0) return "The limit: none, " + of.bound.what + "\n";
   const Collective& collective = of.schedule->collective;
-  std::string text = fmt::format("The limit: busbw {} GB/s\n", busbw_text(of.bound, collective));
+  std::string text =
+      fmt::format("The limit: busbw {} GB/s{}\n", busbw_text(of.bound, collective), floor_mark(of.bound));
   const double least = to_double(of.bound.time_per_byte) * static_cast<double>(of.size.count);
   if (of.proof) {
     const bool leaves = of.proof->direction == Direction::forward;

@@ -37,8 +37,8 @@ std::string header_text(const Simulation& simulation) {
   const auto algbw = algbw_of(simulation.bound.time_per_byte);
   if (algbw) {
     const double busbw = *algbw * to_double(collective.busbw_factor());
-    text += fmt::format("\n# bound: busbw {} GB/s, algbw {} GB/s", gigabytes_per_second(busbw),
-                        gigabytes_per_second(algbw));
+    text += fmt::format("\n# bound: busbw {} GB/s, algbw {} GB/s{}", gigabytes_per_second(busbw),
+                        gigabytes_per_second(algbw), floor_mark(simulation.bound));
     if (!simulation.bound.cut.empty()) text += ", by the cut " + cut_text(simulation.bound, *simulation.topology, 6);
   }
   return text + "\n#\n";

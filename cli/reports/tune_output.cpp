@@ -19,8 +19,9 @@ std::string header_text(const Tuning& tuning) {
   if (!tuning.collective.root.is_none()) text += "  root " + tuning.topology->rank_name(tuning.collective.root);
   if (!tuning.profile.empty()) text += "  profile " + tuning.profile;
   if (const auto algbw = algbw_of(tuning.bound.time_per_byte)) {
-    text += fmt::format("\n# bound: busbw {} GB/s",
-                        gigabytes_per_second(*algbw * to_double(tuning.collective.busbw_factor())));
+    text += fmt::format("\n# bound: busbw {} GB/s{}",
+                        gigabytes_per_second(*algbw * to_double(tuning.collective.busbw_factor())),
+                        floor_mark(tuning.bound));
   }
   return text + "\n#\n";
 }

@@ -28,9 +28,10 @@ void print_one(const Console& console, const Bound& bound, const Collective& col
   const auto algbw = algbw_of(bound.time_per_byte);
   console.print(fmt::format("# {}  {}  {}{}\n", topology.name(), to_string(collective.kind),
                             counted(collective.rank_count, "rank"), shares_text(collective)));
-  console.print(fmt::format("algbw  {} GB/s\n", gigabytes_per_second(algbw)));
-  console.print(
-      fmt::format("busbw  {} GB/s\n", gigabytes_per_second(algbw ? std::optional(*algbw * factor) : std::nullopt)));
+  console.print(fmt::format("algbw  {} GB/s{}\n", gigabytes_per_second(algbw), floor_mark(bound)));
+  console.print(fmt::format("busbw  {} GB/s{}\n",
+                            gigabytes_per_second(algbw ? std::optional(*algbw * factor) : std::nullopt),
+                            floor_mark(bound)));
   console.print(fmt::format("time   {} s per byte of the message\n", exact_time(bound.time_per_byte)));
   if (!bound.cut.empty()) console.print(fmt::format("cut    {}\n", cut_text(bound, topology)));
   if (!bound.what.empty()) console.print(fmt::format("why    {}\n", bound.what));

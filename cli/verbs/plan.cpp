@@ -88,8 +88,8 @@ std::string choice_text(const planners::Choice& choice, const planners::Candidat
   const auto algbw = algbw_of(bound.time_per_byte);
   if (algbw) {
     text +=
-        fmt::format("# bound: busbw {} GB/s{}\n", gigabytes_per_second(*algbw * to_double(collective.busbw_factor())),
-                    bound.cut.empty() ? "" : ", by the cut " + cut_text(bound, topology, 6));
+        fmt::format("# bound: busbw {} GB/s{}{}\n", gigabytes_per_second(*algbw * to_double(collective.busbw_factor())),
+                    floor_mark(bound), bound.cut.empty() ? "" : ", by the cut " + cut_text(bound, topology, 6));
   }
   return text + "# " + choice.why + "\n";
 }

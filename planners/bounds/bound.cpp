@@ -1,6 +1,6 @@
 #include "planners/bounds/bound.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "planners/bounds/aggregation_bound.h"
@@ -9,6 +9,7 @@
 #include "planners/bounds/cut_bound.h"
 #include "planners/bounds/flow_bound.h"
 #include "planners/packing/find/tree_program.h"
+#include "planners/packing/problem.h"
 #include "planners/parallel_links.h"
 #include "planners/symmetric/symmetric_plan.h"
 
@@ -16,8 +17,8 @@ namespace espalier::planners {
 
 namespace {
 
-/// A rank that must not relay takes in what its switch forwards and gives nothing back, so the cut, which holds for
-/// switches that copy as well, may be out of reach. Where switches only forward the tree program knows how far.
+/// The cut holds for switches that copy as well. Where they only forward and are not balanced, or where what enters and
+/// what leaves a rank shares a backplane, it may be out of reach; the tree program knows how far.
 Result<PricedBound> tree_bound(const PlanningProblem& problem, const Collective& collective,
                                const PlanContext& context) {
   const Topology& topology = problem.topology();
@@ -25,26 +26,26 @@ Result<PricedBound> tree_bound(const PlanningProblem& problem, const Collective&
   if (!cut) return tl::unexpected(cut.error());
   PricedBound by_cut{*std::move(cut), {}};
   const bool spans = collective.kind != CollectiveKind::gather && collective.kind != CollectiveKind::scatter;
-  if (!spans || topology.rank_count() == 1) return by_cut;
-  if (topology.first_not_relaying().is_none() || computes_in_network(topology)) return by_cut;
-  const auto forwards = [](const Node& node) { return !node.is_rank; };
-  if (std::ranges::none_of(topology.nodes(), forwards)) return by_cut;
+  if (!spans || topology.rank_count() == 1 || trees_reach_cuts(problem)) return by_cut;
   const Direction direction = cut_direction(collective.kind);
+  const PackingProblem packing = make_problem(problem, direction, collective.root, collective.shares, context);
+  if (trims_to_cut(packing)) return by_cut;
   const auto program = program_rate(problem, direction, collective.root, collective.shares, context);
-  if (!program) {
-    by_cut.bound.what += " (a floor: the network is past the size up to which trees around them are computed)";
+  const auto floor = [&](const char* why) {
+    by_cut.bound = as_floor(std::move(by_cut.bound), why);
     return by_cut;
-  }
+  };
+  const bool computes = computes_in_network(topology);
+  if (!program && !computes) return floor("the network is past the size up to which the best trees are computed");
   const std::int64_t parts = collective.root.is_none() ? collective.share_sum() : 1;
-  const Rational time = 1 / (program->rate * parts);
-  if (time <= by_cut.bound.time_per_byte) return by_cut;
-  return PricedBound{
-      {time,
-       {},
-       program->attained
-           ? "the best trees in which ranks that must not relay are leaves, by exact prices"
-           : "any trees in which ranks that must not relay are leaves, by prices (a floor: the optimum was not found)"},
-      program->prices};
+  const bool cut_is_less = program && 1 / (program->rate * parts) > by_cut.bound.time_per_byte;
+  if (computes && (!program || cut_is_less)) return floor("switches that copy or add may or may not reach it");
+  if (cut_is_less) {
+    const char* what = program->attained ? "the best trees, by exact prices" : "any trees, by prices";
+    by_cut = {{1 / (program->rate * parts), {}, what}, program->prices};
+  }
+  if (!program->attained) return floor("the optimum was not found");
+  return by_cut;
 }
 
 Result<PricedBound> bound_of(const PlanningProblem& problem, const Collective& collective, const PlanContext& context) {

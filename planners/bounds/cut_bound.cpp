@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "planners/bounds/aggregation_bound.h"
 #include "planners/bounds/cut_rate.h"
@@ -56,6 +57,10 @@ Bound bound_by_cut(const PlanningProblem& problem, const Collective& collective)
   const bool has_parts = has_shards(collective.kind);
   std::string what = has_parts ? what_crosses(collective, rate, direction)
                                : fmt::format("all S bytes have to {} it", side_word(direction));
+  if (rate.has_relays) {
+    what = fmt::format("the shards that have to {} it, as what a rank passes on takes its backplane twice",
+                       side_word(direction));
+  }
   if (!topology.first_not_relaying().is_none()) what += "; ranks that must not relay pass nothing on";
   const FlowNetwork& network = problem.flow_network(direction);
   return {seconds_per_byte(network, rate, has_parts ? collective.share_sum() : 1),
@@ -141,6 +146,21 @@ Result<Bound> cut_bound(const PlanningProblem& problem, const Collective& collec
   // The other shards enter a rank and its own one leaves it.
   if (!has_root(kind)) raise_to_backplanes(topology, 1, bound);
   return bound;
+}
+
+bool trees_reach_cuts(const PlanningProblem& problem) {
+  const FlowNetwork& network = problem.flow_network(Direction::forward);
+  std::vector<__int128> surplus(network.vertex_count(), 0);
+  for (const FlowArc& arc : network.arcs()) {
+    if (arc.link.is_none()) return false;
+    surplus[arc.head] += arc.capacity;
+    surplus[arc.tail] -= arc.capacity;
+  }
+  const bool all_relay = problem.topology().first_not_relaying().is_none();
+  for (std::uint32_t vertex = 0; vertex < surplus.size(); ++vertex) {
+    if (network.rank_at(vertex).is_none() && (!all_relay || surplus[vertex] != 0)) return false;
+  }
+  return true;
 }
 
 Result<void> check_somebody_adds(const Topology& topology) {

@@ -18,12 +18,15 @@ class PlanningProblem;
 // that through. Bounds also hold where switches copy or add: a part has to cross a cut once, however often it is copied
 // on either side. With one rank nothing moves and every bound is zero.
 
-/// The exact bound of all_gather, reduce_scatter, broadcast, reduce, gather or scatter; for the first four a packing of
-/// trees reaches it, for the last two a flow, unless a rank's backplane or a switch with unequal in- and out-bandwidth
-/// stands in the way.
+/// The bound of all_gather, reduce_scatter, broadcast, reduce, gather or scatter by the tightest cut. Of the last two
+/// it is exact, a flow reaches it; of the first four where trees_reach_cuts, and else the optimum may take longer.
 /// Errors: infeasible when a rank cannot reach another, naming both; unsupported for other collectives.
 /// Cost: about one maximum flow per rank; 1,024 ranks take about a second.
 Result<Bound> cut_bound(const PlanningProblem& problem, const Collective& collective);
+
+/// Whether trees are known to reach these bounds: as much bandwidth into every node that forwards as out of it, no
+/// backplane that its links could fill, and no switch beside ranks that must not relay.
+bool trees_reach_cuts(const PlanningProblem& problem);
 
 /// How the network of a collective's cut is read: forward where the cut is left, reversed where it is entered.
 Direction cut_direction(CollectiveKind kind);

@@ -18,22 +18,60 @@ __int128 capacity_leaving(const FlowNetwork& network, const std::vector<bool>& i
   return capacity;
 }
 
-/// How many parts each rank has.
+/// How many parts each rank has, and where all of them go: to every rank, or to one that is the root of a gather.
 class PartCounts {
  public:
-  PartCounts(const FlowNetwork& network, std::span<const std::int64_t> counts)
-      : counts_(counts), sum_(static_cast<__int128>(network.rank_count())) {
+  PartCounts(const FlowNetwork& network, std::span<const std::int64_t> counts, Rank root = {})
+      : counts_(counts), sum_(static_cast<__int128>(network.rank_count())), root_(root) {
     if (counts.empty()) return;
     sum_ = 0;
     for (const std::int64_t count : counts) sum_ += count;
   }
   [[nodiscard]] std::int64_t of(std::size_t rank) const { return counts_.empty() ? 1 : counts_[rank]; }
   [[nodiscard]] __int128 sum() const { return sum_; }
+  /// The rank that a gather's arc leads into by a backplane that it shares with what the rank sends; else none.
+  [[nodiscard]] Rank passes_on(const FlowNetwork& network, const FlowArc& arc) const {
+    const Rank rank = root_.is_none() ? Rank() : network.entered_by(arc);
+    const bool relays = !rank.is_none() && rank != root_ && network.source_of(rank) == network.vertex_of(rank);
+    return relays ? rank : Rank();
+  }
 
  private:
   std::span<const std::int64_t> counts_;
   __int128 sum_;
+  Rank root_;
 };
+
+/// What a rank's backplane lets into it to be passed on is (backplane - part x its parts) / 2.
+void add_relays(const FlowNetwork& network, const PartCounts& counts, CutRate& rate) {
+  __int128 shared = 0, parts = 0;
+  for (const FlowArc& arc : network.arcs()) {
+    const Rank relay = counts.passes_on(network, arc);
+    if (relay.is_none() || !rate.inside[arc.tail] || rate.inside[arc.head]) continue;
+    rate.has_relays = true;
+    shared += arc.capacity;
+    parts += counts.of(relay.index());
+  }
+  if (!rate.has_relays) return;
+  rate.capacity = 2 * rate.capacity - shared;
+  rate.parts = 2 * rate.parts + parts;
+}
+
+/// The capacity of every arc and the flow of a part at the rate of a cut, in whole numbers.
+GatherFlow flow_at(const FlowNetwork& network, const PartCounts& counts, const CutRate& rate) {
+  const auto passes_on = [&](const FlowArc& arc) { return counts.passes_on(network, arc); };
+  const bool has_relays =
+      std::ranges::any_of(network.arcs(), [&](const FlowArc& arc) { return !passes_on(arc).is_none(); });
+  const int scale = has_relays ? 2 : 1;
+  GatherFlow flow{{}, scale * rate.capacity};
+  for (const FlowArc& arc : network.arcs()) {
+    const Rank relay = passes_on(arc);
+    const __int128 capacity = rate.parts * arc.capacity;
+    const __int128 left = relay.is_none() ? scale * capacity : capacity - rate.capacity * counts.of(relay.index());
+    flow.capacities.push_back(std::max<__int128>(left, 0));
+  }
+  return flow;
+}
 
 CutRate rate_of(const FlowNetwork& network, const PartCounts& counts, std::vector<bool> inside) {
   CutRate rate{0, capacity_leaving(network, inside), std::move(inside)};
@@ -41,6 +79,7 @@ CutRate rate_of(const FlowNetwork& network, const PartCounts& counts, std::vecto
   for (std::size_t rank = 0; rank < vertices.size(); ++rank) {
     if (rate.inside[vertices[rank]]) rate.parts += counts.of(rank);
   }
+  add_relays(network, counts, rate);
   ESPALIER_CHECK(rate.capacity > 0, "a cut between ranks that reach each other has no capacity");
   return rate;
 }
@@ -112,9 +151,11 @@ Feeder<Capacity> make_rate_feeder(const FlowNetwork& network, const PartCounts& 
                                   Rank without = {}) {
   const auto source = static_cast<std::uint32_t>(network.vertex_count());
   MaxFlow<Capacity> flow(source + 1U);
-  const auto part = static_cast<Capacity>(rate.capacity);
-  for (const FlowArc& arc : network.arcs()) {
-    flow.add_arc(arc.tail, arc.head, static_cast<Capacity>(arc.capacity) * static_cast<Capacity>(rate.parts));
+  const GatherFlow at_rate = flow_at(network, counts, rate);
+  const auto part = static_cast<Capacity>(at_rate.part);
+  for (std::size_t i = 0; i < network.arcs().size(); ++i) {
+    const FlowArc& arc = network.arcs()[i];
+    flow.add_arc(arc.tail, arc.head, static_cast<Capacity>(at_rate.capacities[i]));
   }
   const auto vertices = network.source_vertices();
   Capacity brought = 0;
@@ -154,7 +195,7 @@ CutRate largest_rate(const FlowNetwork& network, const PartCounts& counts, CutRa
   const __int128 links = total_capacity(network);
   constexpr __int128 narrow = std::int64_t{1} << 61U;
   for (std::size_t next = 0;;) {
-    const bool fits = rate.parts * links < narrow && counts.sum() * rate.capacity < narrow;
+    const bool fits = 2 * rate.parts * links < narrow && 2 * counts.sum() * rate.capacity < narrow;
     auto inside = fits ? find_violated<std::int64_t>(network, counts, rate, sinks, next)
                        : find_violated<__int128>(network, counts, rate, sinks, next);
     if (!inside) return rate;
@@ -195,10 +236,15 @@ CutRate all_gather_cut(const FlowNetwork& network, std::span<const std::int64_t>
 }
 
 CutRate gather_cut(const FlowNetwork& network, Rank root, std::span<const std::int64_t> parts) {
-  const PartCounts counts(network, parts);
+  const PartCounts counts(network, parts, root);
   const std::uint32_t sink = network.vertex_of(root);
   // The root's own part needs no path: it enters at the sink itself and is part of every flow.
   return largest_rate(network, counts, all_but(network, counts, root), std::span(&sink, 1));
+}
+
+GatherFlow gather_flow(const FlowNetwork& network, Rank root, std::span<const std::int64_t> parts,
+                       const CutRate& rate) {
+  return flow_at(network, PartCounts(network, parts, root), rate);
 }
 
 CutRate broadcast_cut(const FlowNetwork& network, Rank root) {

@@ -14,6 +14,10 @@ struct CutRate {
   __int128 parts = 0;
   __int128 capacity = 1;
   std::vector<bool> inside;
+  /// Of a gather: whether the cut holds backplanes of ranks that pass on. Such a rank has its own part in its backplane
+  /// once and what it passes on twice, so it takes in at most half of what the backplane has beside its own part;
+  /// `parts` and `capacity` are then twice what crosses on other arcs, with each such rank's part and backplane.
+  bool has_relays = false;
 };
 
 // All three take a network on which every rank reaches every other (find_unreachable), with two ranks or more, and
@@ -35,6 +39,13 @@ CutRate all_gather_cut(const FlowNetwork& network, std::span<const std::int64_t>
 /// As `all_gather_cut`, over the sets that leave the root out: every other rank has its parts for the root.
 /// Requires: some other rank has a part.
 CutRate gather_cut(const FlowNetwork& network, Rank root, std::span<const std::int64_t> parts = {});
+
+/// The flow at the rate of a gather's cut, in whole numbers.
+struct GatherFlow {
+  std::vector<__int128> capacities;  ///< By arc.
+  __int128 part = 0;                 ///< What a rank sends for each of its parts.
+};
+GatherFlow gather_flow(const FlowNetwork& network, Rank root, std::span<const std::int64_t> parts, const CutRate& rate);
 
 /// The smallest capacity leaving a set that holds the root and leaves a rank out; `parts` is 1.
 /// Cost: as `all_gather_cut`.

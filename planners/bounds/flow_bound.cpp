@@ -116,14 +116,15 @@ ColumnLimits limits_for(const OrbitGraph& orbits) {
   return limits;
 }
 
-std::string describe(const FlowDemands& flows, const CutTime& cut, bool exact) {
+std::string describe(const FlowDemands& flows, const CutTime& cut) {
   const bool one = cut.blocks == 1;
   const std::string what = flows.blocks_per_buffer == 1
                                ? fmt::format("buffer{} of S", one ? "" : "s")
                                : fmt::format("block{} of S/{}", one ? "" : "s", flows.blocks_per_buffer);
-  return fmt::format("{} {} bytes {} to leave it{}", cut.blocks, what, one ? "has" : "have",
-                     exact ? "" : " (a floor: the network is past the size up to which the optimum is computed)");
+  return fmt::format("{} {} bytes {} to leave it", cut.blocks, what, one ? "has" : "have");
 }
+
+constexpr const char* past_size = "the network is past the size up to which the optimum is computed";
 
 PricedBound flow_bound(const PlanningProblem& problem, const FlowDemands& flows, const std::vector<NodeId>& gather_cut,
                        const PlanContext& context) {
@@ -138,18 +139,18 @@ PricedBound flow_bound(const PlanningProblem& problem, const FlowDemands& flows,
   consider(likely_cuts(topology, gather_cut));
   const auto orbits = problem.orbit_graph(flows.mirrors_itself, flows.keeps_symmetry ? Symmetry::any : Symmetry::none);
   const ColumnLimits limits = limits_for(*orbits);
-  if (limits.warm_rounds == 0) return {{cut.time_per_byte, cut.nodes, describe(flows, cut, false)}, {}};
+  if (limits.warm_rounds == 0) return {as_floor({cut.time_per_byte, cut.nodes, describe(flows, cut)}, past_size), {}};
   const FlowProgram program = solve_flow(orbits, flows, limits, context);
   consider(priced_cuts(*program.orbits, program.solution.prices));
   const bool exact = program.solution.attained;
   if (cut.time_per_byte >= program.time_per_byte) {
-    return {{cut.time_per_byte, cut.nodes, describe(flows, cut, exact)}, {}};
+    Bound bound{cut.time_per_byte, cut.nodes, describe(flows, cut)};
+    return {exact ? std::move(bound) : as_floor(std::move(bound), past_size), {}};
   }
-  return {{program.time_per_byte,
-           {},
-           exact ? "the best routing of all blocks at once, by exact prices"
-                 : "any routing of all blocks, by prices (a floor: the optimum was not found)"},
-          price_shares(topology, *program.orbits, program.solution.prices)};
+  Bound bound{program.time_per_byte, {}, "the best routing of all blocks at once, by exact prices"};
+  if (!exact)
+    bound = as_floor({program.time_per_byte, {}, "any routing of all blocks, by prices"}, "the optimum was not found");
+  return {std::move(bound), price_shares(topology, *program.orbits, program.solution.prices)};
 }
 
 Result<PricedBound> bound_of(const PlanningProblem& problem, CollectiveKind kind, const PlanContext& context) {

@@ -1,5 +1,6 @@
 #include "planners/packing/problem.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -74,6 +75,17 @@ void refine(std::vector<std::int64_t>& capacities) {
 }
 
 }  // namespace
+
+bool trims_to_cut(const PackingProblem& problem) {
+  constexpr std::int64_t most_arcs_passed = std::int64_t{1} << 26U;  // a second or less
+  const FlowNetwork& network = problem.network;
+  const bool shares = std::ranges::any_of(
+      network.arcs(), [&](const FlowArc& arc) { return arc.link.is_none() && !network.rank_at(arc.tail).is_none(); });
+  if (!problem.scaled || !problem.all_relay() || shares) return false;
+  WorkBudget budget(most_arcs_passed);
+  return trim_to_balance(network, problem.scaled->capacities, problem.scaled->demands, budget).has_value() &&
+         !budget.is_spent();
+}
 
 PackingProblem make_problem(const PlanningProblem& planning, Direction direction, Rank root,
                             std::span<const std::int64_t> shares, const PlanContext& context) {

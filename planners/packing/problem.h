@@ -48,6 +48,10 @@ struct PackingProblem {
 PackingProblem make_problem(const PlanningProblem& planning, Direction direction, Rank root,
                             std::span<const std::int64_t> shares, const PlanContext& context);
 
+/// Whether, though switches are not balanced, trees reach the cut all the same: what no rank needs can be trimmed.
+/// False where ranks have backplanes that their links could fill, and where that is much work.
+bool trims_to_cut(const PackingProblem& problem);
+
 /// The problem's numbers with as much capacity into every switch as out of it: at the full rate where it is enough to
 /// trim what no rank needs, else at the best rate of the network with its switches shrunk to balance.
 /// Requires: scaled numbers. Errors: unsupported where balance cuts ranks apart, too_large as for make_problem.

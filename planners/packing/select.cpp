@@ -15,7 +15,7 @@ namespace {
 
 /// What packings are compared by, the most important first; less is better.
 struct Merit {
-  Rational load;                 ///< Of the busiest link, in seconds per unit of weight.
+  Rational load;                 ///< load_of.
   std::size_t routed_trees = 0;  ///< Of the root with most, past enough_routed_trees.
   std::uint32_t depth = 0;
   std::size_t trees = 0;  ///< Between ranks, of the root with most.
@@ -25,23 +25,6 @@ struct Merit {
     return std::tie(a.routed_trees, a.depth, a.trees) < std::tie(b.routed_trees, b.depth, b.trees);
   }
 };
-
-Rational busiest_link(const Topology& topology, const std::vector<Arborescence>& trees) {
-  std::vector<__int128> load(topology.link_count(), 0);
-  __int128 sum = 0;
-  for (const Arborescence& tree : trees) {
-    sum += tree.weight;
-    for (const TreeEdge& edge : tree.edges) {
-      for (const LinkId link : edge.links) load[link.index()] += tree.weight;
-    }
-  }
-  Rational busiest = 0;
-  for (std::size_t i = 0; i < load.size(); ++i) {
-    if (load[i] == 0) continue;
-    busiest = std::max(busiest, Rational(BigInteger(load[i]), topology.link(LinkId(i)).bandwidth().bytes_per_second));
-  }
-  return busiest / Rational(BigInteger(sum));
-}
 
 std::size_t most_trees(const std::vector<Arborescence>& trees) {
   std::map<Rank, std::set<std::vector<std::pair<Rank, Rank>>>> different;
@@ -58,13 +41,36 @@ std::size_t most_trees(const std::vector<Arborescence>& trees) {
 }
 
 Merit merit_of(const Topology& topology, const std::vector<Arborescence>& trees) {
-  Merit merit{busiest_link(topology, trees), std::max(most_routed_trees(trees), enough_routed_trees), 0,
-              most_trees(trees)};
+  Merit merit{load_of(topology, trees), std::max(most_routed_trees(trees), enough_routed_trees), 0, most_trees(trees)};
   for (const Arborescence& tree : trees) merit.depth = std::max(merit.depth, height_of(tree, topology.rank_count()));
   return merit;
 }
 
 }  // namespace
+
+Rational load_of(const Topology& topology, const std::vector<Arborescence>& trees) {
+  std::vector<__int128> of_link(topology.link_count(), 0);
+  std::vector<__int128> of_node(topology.node_count(), 0);
+  __int128 sum = 0;
+  for (const Arborescence& tree : trees) {
+    sum += tree.weight;
+    for (const TreeEdge& edge : tree.edges) {
+      if (!edge.links.empty()) of_node[topology.link(edge.links.front()).tail.index()] += tree.weight;
+      for (const LinkId link : edge.links) {
+        of_link[link.index()] += tree.weight;
+        of_node[topology.link(link).head.index()] += tree.weight;
+      }
+    }
+  }
+  Rational busiest = 0;
+  const auto note = [&](__int128 load, Bandwidth rate) {
+    if (load == 0 || rate.bytes_per_second == 0) return;  // a node without a backplane has rate 0
+    busiest = std::max(busiest, Rational(BigInteger(load), rate.bytes_per_second));
+  };
+  for (std::size_t i = 0; i < of_link.size(); ++i) note(of_link[i], topology.link(LinkId(i)).bandwidth());
+  for (std::size_t i = 0; i < of_node.size(); ++i) note(of_node[i], topology.node(NodeId(i)).bandwidth);
+  return busiest / Rational(BigInteger(sum));
+}
 
 std::size_t most_routed_trees(const std::vector<Arborescence>& trees) {
   std::map<Rank, std::size_t> count;

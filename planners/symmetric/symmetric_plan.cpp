@@ -115,6 +115,7 @@ PricedBound bound_of(const Topology& topology, const Collective& collective, con
   PricedBound priced{{shard_time * halves / collective.rank_count, {}, ""},
                      price_shares(topology, orbits, solved.solution.prices)};
   priced.bound.what = binding_text(priced.prices, topology) + " limit the best trees, by exact prices";
+  if (!solved.solution.attained) priced.bound = as_floor(std::move(priced.bound), "the optimum was not found");
   return priced;
 }
 

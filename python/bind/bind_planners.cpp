@@ -7,7 +7,7 @@
 namespace espalier::python {
 namespace {
 
-/// (time_per_byte, cut as node ids, what, busbw in bytes/s or None).
+/// (time_per_byte, cut as node ids, what, busbw in bytes/s or None, whether it is a floor).
 py::tuple bound_of(const Topology& topology, const std::string& name, std::int64_t root,
                    std::vector<std::int64_t> shares) {
   const Collective collective = collective_on(topology, name, root, std::move(shares));
@@ -21,7 +21,7 @@ py::tuple bound_of(const Topology& topology, const std::string& name, std::int64
   const bool moves = bound.time_per_byte != 0;
   const py::object busbw = moves ? py::object(py::float_(to_double(collective.busbw_factor() / bound.time_per_byte)))
                                  : py::object(py::none());
-  return py::make_tuple(fraction_of(bound.time_per_byte), cut, bound.what, busbw);
+  return py::make_tuple(fraction_of(bound.time_per_byte), cut, bound.what, busbw, bound.is_floor);
 }
 
 /// Lets Ctrl-C end a long call. Requires: the GIL is released.

@@ -29,12 +29,13 @@ class Bound:
     cut: list  #: Ids of the nodes whose cut proves it; empty where a linear program does.
     what: str  #: One sentence: what the cut has to let through.
     busbw: typing.Optional[float]  #: Bytes per second, as nccl-tests count; None where nothing moves.
-
+    is_floor: bool = False  #: Whether it is not known to be reached: the best schedule may take longer. `what` says why.
 
     def _repr_html_(self):
         rate = "" if self.busbw is None else f", busbw at most {self.busbw / 1e9:.2f} GB/s"
         cut = f"<br>cut: {html.escape(', '.join(self.cut))}" if self.cut else ""
-        return f"<b>{self.time_per_byte} s per byte</b>{rate}<br>{html.escape(self.what)}{cut}"
+        floor = " (a floor)" if self.is_floor else ""
+        return f"<b>{self.time_per_byte} s per byte</b>{rate}{floor}<br>{html.escape(self.what)}{cut}"
 
 
 class Breach(typing.NamedTuple):

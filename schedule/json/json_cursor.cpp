@@ -257,6 +257,12 @@ bool JsonCursor::take_word(std::string_view word) {
 
 bool JsonCursor::take_null() { return !failed() && take_word("null"); }
 
+bool JsonCursor::read_bool(bool& value) {
+  if (failed()) return false;
+  value = take_word("true");
+  return value || take_word("false") || fail_expected("true or false");
+}
+
 bool JsonCursor::skip_scalar() {
   std::string_view ignored;
   bool whole = false;

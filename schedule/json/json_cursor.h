@@ -48,6 +48,7 @@ class JsonCursor {
   bool read_number(double& value);
   /// True and read when the next value is null.
   bool take_null();
+  bool read_bool(bool& value);
   /// Any one value, checked in full, as the text that it is written with.
   bool read_raw(std::string_view& text);
   /// Only blanks may be left.

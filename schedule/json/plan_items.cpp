@@ -176,7 +176,7 @@ bool read_transfers(PlanCursor& cursor, const Topology& topology, Schedule& sche
 
 bool read_bound(PlanCursor& cursor, const Topology& topology, Schedule& schedule) {
   if (cursor.json.take_null()) return true;
-  static constexpr std::array<std::string_view, 4> keys = {"algbw", "time_per_byte", "cut", "what"};
+  static constexpr std::array<std::string_view, 5> keys = {"algbw", "time_per_byte", "cut", "what", "floor"};
   Bound bound;
   std::optional<double> algbw;
   const std::size_t begin = cursor.json.next_offset();
@@ -185,6 +185,7 @@ bool read_bound(PlanCursor& cursor, const Topology& topology, Schedule& schedule
       case 0: return cursor.json.take_null() || cursor.json.read_number(algbw.emplace());
       case 1: return read_fraction(cursor, bound.time_per_byte);
       case 2: return read_cut(cursor, topology, bound.cut);
+      case 4: return cursor.json.read_bool(bound.is_floor);
       default: {
         std::string_view what;
         if (!cursor.json.read_string(what)) return false;

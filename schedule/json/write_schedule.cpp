@@ -87,6 +87,7 @@ void write_bound(BufferedOutput& out, const Bound& bound, const Topology& topolo
   }
   out.print("]");
   if (!bound.what.empty()) out.print(", \"what\": {}", in_quotes(bound.what));
+  if (bound.is_floor) out.print(", \"floor\": true");
   out.print("}}");
 }
 

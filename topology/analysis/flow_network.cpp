@@ -40,8 +40,9 @@ FlowNetwork::FlowNetwork(const Topology& topology, Direction direction)
     __int128 in = rate_of(topology, topology.in_links(NodeId(i)));
     __int128 out = rate_of(topology, topology.out_links(NodeId(i)));
     if (direction == Direction::reversed) std::swap(in, out);
-    const bool limits_in = backplane > 0 && backplane < in;
-    const bool limits_out = backplane > 0 && backplane < out;
+    const bool is_shared = node.is_rank && backplane > 0 && backplane < in + out;
+    const bool limits_in = is_shared || (backplane > 0 && backplane < in);
+    const bool limits_out = is_shared || (backplane > 0 && backplane < out);
     entries.push_back(node.is_rank && limits_in ? next_vertex() : vertex);
     exits.push_back(limits_out && (node.is_rank || limits_in) ? next_vertex() : source);
     const std::int64_t capacity = backplane / capacity_unit_;

@@ -28,7 +28,8 @@ struct FlowArc {
 /// vertex i takes what enters, a further vertex gives what leaves, and an arc of the backplane's capacity joins them. A
 /// rank's backplane is shared by what enters and what leaves it, which no flow network can say; it is split into one
 /// arc for each way, each as large as the whole. So the network never allows less than the machine does: bounds stay
-/// valid, and a plan's exact load (compute_loads) tells when it has more traffic on the backplane than that.
+/// valid, and a plan's exact load (compute_loads) tells when it has more traffic on the backplane than that. Flows to
+/// one rank share it exactly (gather_flow in planners/bounds/cut_rate.h).
 ///
 /// A rank that must not relay has two vertices that no arc joins: what it receives ends in one, and what it brings
 /// begins at the other. So no flow passes it.
@@ -52,6 +53,8 @@ class FlowNetwork {
   [[nodiscard]] std::uint32_t vertex_of(Rank rank) const { return rank_vertices_[rank.index()]; }
   /// Where what a rank brings begins.
   [[nodiscard]] std::uint32_t source_of(Rank rank) const { return source_vertices_[rank.index()]; }
+  /// The rank into which an arc leads that is the receiving side of its backplane; none for other arcs.
+  [[nodiscard]] Rank entered_by(const FlowArc& arc) const { return arc.link.is_none() ? rank_at(arc.head) : Rank(); }
   [[nodiscard]] std::span<const std::uint32_t> source_vertices() const { return source_vertices_; }
   [[nodiscard]] std::span<const std::uint32_t> rank_vertices() const { return rank_vertices_; }
   /// The rank at a vertex, of both where it has two; none at vertices that only forward.

@@ -149,10 +149,22 @@ struct Machines : SideBySide {
   }
 };
 
-/// For one root only where ranks must not relay: if one gives nothing back to its switch only the program knows the
-/// best rate.
+/// What the cut allows may be out of reach where switches give nothing back or unlike rates, and where ranks have
+/// backplanes. Only the program knows the best rate there.
+bool may_miss_cut(const PackingProblem& problem) { return !trees_reach_cuts(*problem.planning); }
+
+bool reaches_cut(const PackingProblem& problem, const Trees& trees) {
+  const BigInteger rate = BigInteger(problem.cut.capacity) * problem.network.capacity_unit();
+  const std::int64_t parts = problem.all_roots() && !problem.shares.empty()
+                                 ? std::accumulate(problem.shares.begin(), problem.shares.end(), std::int64_t{0})
+                                 : static_cast<std::int64_t>(problem.all_roots() ? problem.rank_count() : 1);
+  return load_of(problem.topology(), trees) * parts * Rational(rate) <= Rational(BigInteger(problem.cut.parts));
+}
+
 bool wants_program(const PackingProblem& problem, const BestTrees& best) {
-  return problem.scaled && !best && (problem.all_roots() || !problem.all_relay());
+  if (!problem.scaled) return false;
+  if (best) return may_miss_cut(problem) && !reaches_cut(problem, *best);
+  return problem.all_roots() || may_miss_cut(problem);
 }
 
 /// The program on orbits may need many trees where automorphisms fix ranks.
@@ -170,8 +182,7 @@ struct Program {
                                      *problem.context);
     if (program) return *std::move(program);
     return fail(ErrorCode::too_large,
-                fmt::format("trees over {} ranks and {} links with so little symmetry, some of whose ranks must not "
-                            "relay, are more than this planner packs",
+                fmt::format("trees over {} ranks and {} links with so little symmetry are more than this planner packs",
                             problem.rank_count(), problem.topology().link_count()),
                 "use the planner flat");
   }

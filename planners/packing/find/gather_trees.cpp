@@ -23,14 +23,14 @@ struct FlowPath {
 };
 
 /// The arcs' flow at the bound, as a graph between ranks that remembers paths.
-CapacityGraph flow_to(const FlowNetwork& network, const Collective& collective, const CutRate& rate) {
+CapacityGraph flow_to(const FlowNetwork& network, const Collective& collective, const GatherFlow& rate) {
   const Rank root = collective.root;
   const auto source = static_cast<std::uint32_t>(network.vertex_count());
   MaxFlow<std::int64_t> flow(network.vertex_count() + 1);
-  for (const FlowArc& arc : network.arcs()) {
-    flow.add_arc(arc.tail, arc.head, arc.capacity * static_cast<std::int64_t>(rate.parts));
+  for (std::size_t i = 0; i < network.arcs().size(); ++i) {
+    flow.add_arc(network.arcs()[i].tail, network.arcs()[i].head, static_cast<std::int64_t>(rate.capacities[i]));
   }
-  const auto demand = static_cast<std::int64_t>(rate.capacity);
+  const auto demand = static_cast<std::int64_t>(rate.part);
   std::int64_t total = 0;
   for (std::size_t rank = 0; rank < network.rank_count(); ++rank) {
     if (Rank(rank) == root) continue;
@@ -164,16 +164,16 @@ Result<std::vector<Arborescence>> gather_trees(const PlanningProblem& problem, c
   const Rank root = collective.root;
   if (collective.share_of(root) == collective.share_sum()) return std::vector{Arborescence{root, 1, {}}};
   const FlowNetwork& network = problem.flow_network(cut_direction(collective.kind));
-  const CutRate& rate = problem.tightest_cut(collective);
-  __int128 sum = rate.capacity * static_cast<__int128>(collective.share_sum());
-  for (const FlowArc& arc : network.arcs()) sum += arc.capacity * rate.parts;
+  const GatherFlow rate = gather_flow(network, root, collective.shares, problem.tightest_cut(collective));
+  __int128 sum = rate.part * static_cast<__int128>(collective.share_sum());
+  for (const __int128 capacity : rate.capacities) sum += capacity;
   if (sum >= std::int64_t{1} << 60U) {
     return fail(ErrorCode::too_large, "the link rates have so fine a common divisor that the flow passes 2^60",
                 "round the rates, or use the planner flat");
   }
   CapacityGraph flow = flow_to(network, collective, rate);
   cancel_cycles(flow);
-  auto parts = TreeDecomposition(collective, paths_of(network, flow, static_cast<std::int64_t>(rate.capacity))).run();
+  auto parts = TreeDecomposition(collective, paths_of(network, flow, static_cast<std::int64_t>(rate.part))).run();
   BigInteger units = 1;
   std::vector<Rational> shares;
   for (const auto& part : parts) {

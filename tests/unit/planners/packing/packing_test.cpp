@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "planners/bounds/bound.h"
 #include "planners/bounds/cut_bound.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
@@ -112,6 +113,62 @@ TEST(Packing, IsHonestWhereASwitchCannotCopy) {
   const Collective collective{CollectiveKind::broadcast, 3, Rank(0)};
   EXPECT_EQ(cut_bound(topology, collective)->time_per_byte, 1);
   EXPECT_EQ(load(topology, CollectiveKind::broadcast, Rank(0)), 2);
+}
+
+/// Nodes that let so much pass in all, 0 for no limit.
+Topology with_backplanes(const PlainGraph& graph, const std::vector<std::int64_t>& rates) {
+  const Topology plain = make_topology(graph, 1);
+  std::vector<Node> nodes(plain.nodes().begin(), plain.nodes().end());
+  for (std::size_t i = 0; i < rates.size(); ++i) nodes[i].bandwidth = {rates[i]};
+  return *Topology::make("backplanes", std::move(nodes), {plain.links().begin(), plain.links().end()});
+}
+
+/// The bound, which is no floor and which the packing reaches.
+Rational reached_bound(const Topology& topology, CollectiveKind kind, std::optional<Rank> root = std::nullopt) {
+  const auto bound = compute_bound(topology, *make_collective(kind, topology.rank_count(), root));
+  EXPECT_TRUE(bound);
+  EXPECT_FALSE(bound->is_floor) << bound->what;
+  EXPECT_EQ(load(topology, kind, root), bound->time_per_byte) << to_string(kind);
+  return bound->time_per_byte;
+}
+
+TEST(Packing, ReachesTheOptimumThroughSwitchesOfUnlikeRates) {
+  // Ranks 0 to 4, switches 5 and 6. Ranks 0 and 2 are behind switch 5, so 2 S pass it; 1 enters it from rank 4 and 2
+  // from switch 6: 3 in all. No cut is below 2.
+  const PlainGraph graph{
+      5,
+      2,
+      {{4, 1, 2}, {4, 5, 1}, {1, 3, 2}, {3, 6, 1}, {2, 6, 1}, {6, 5, 2}, {5, 0, 2}, {5, 2, 2}, {5, 4, 9}, {0, 4, 1}}};
+  const Topology topology = make_topology(graph, 1);
+  EXPECT_EQ(cut_bound(topology, {CollectiveKind::broadcast, 5, Rank(4)})->time_per_byte, make_rational(1, 2));
+  EXPECT_EQ(reached_bound(topology, CollectiveKind::broadcast, Rank(4)), make_rational(2, 3));
+  reached_bound(topology, CollectiveKind::all_gather);
+  reached_bound(topology, CollectiveKind::reduce_scatter);
+}
+
+TEST(Packing, SharesABackplaneBetweenWhatEntersAndLeaves) {
+  // Rank 2 is behind rank 1, whose backplane has 5, and switch 3 behind both.
+  const PlainGraph graph{
+      3, 1, {{0, 1, 6}, {1, 0, 6}, {1, 2, 5}, {2, 1, 5}, {1, 3, 2}, {3, 1, 2}, {2, 3, 3}, {3, 2, 3}}};
+  const Topology topology = with_backplanes(graph, {10, 5, 0, 8});
+  // All S enter rank 1 and leave it.
+  EXPECT_EQ(reached_bound(topology, CollectiveKind::broadcast, Rank(0)), make_rational(2, 5));
+  EXPECT_EQ(reached_bound(topology, CollectiveKind::reduce, Rank(0)), make_rational(2, 5));
+  // Rank 1's own shard is in its backplane once and rank 2's twice.
+  EXPECT_EQ(reached_bound(topology, CollectiveKind::gather, Rank(0)), make_rational(1, 5));
+  EXPECT_EQ(reached_bound(topology, CollectiveKind::scatter, Rank(0)), make_rational(1, 5));
+  // Two shards enter rank 1; it sends one on to rank 2, the other on to rank 0, and its own to both: six of S/3.
+  EXPECT_EQ(reached_bound(topology, CollectiveKind::all_gather), make_rational(6, 15));
+}
+
+TEST(Packing, SharesBackplanesAmongTheRanksThatPassOn) {
+  // Four ranks of backplane 30 with links of 25 both ways. A broadcast is received and sent three times; the root sends
+  // 25 at most, so 6 S fit into 3 x 30 + 25. All_gather: N-1 shards enter a rank, and N-1 leave one on the mean.
+  const Topology topology = with_backplanes(star(4, 25), {30, 30, 30, 30});
+  EXPECT_EQ(reached_bound(topology, CollectiveKind::broadcast, Rank(0)), make_rational(6, 115));
+  EXPECT_EQ(reached_bound(topology, CollectiveKind::all_gather), make_rational(6, 120));
+  // The root's link.
+  EXPECT_EQ(reached_bound(topology, CollectiveKind::gather, Rank(0)), make_rational(3, 100));
 }
 
 TEST(Packing, TrimsASwitchThatTakesInMoreThanItGivesOut) {
