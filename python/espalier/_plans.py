@@ -81,7 +81,7 @@ def verify(self, most=100):
     >>> ring = plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring")
     >>> ring.verify(), ring.collective, ring.algorithm, ring.root, ring.topology.name
     ([], 'all_reduce', 'ring', None, 'dgx1v')
-    >>> ring.units >= 8, len(ring.slices) >= 8, len(ring.routes[0]), max(ring.link_loads) > 0, ring.load_time > 0
+    >>> ring.units >= 8, len(ring.slices) >= 8, len(ring.routes[0]), bool(max(ring.link_loads) > 0), ring.load_time > 0
     (True, True, 3, True, True)
     >>> two = Topology.generate("ring", [2])
     >>> empty = Schedule.from_arrays(two, "broadcast", 1, [[0, 1, -1, -1]], [(0, 1, [0])], [], root=0)

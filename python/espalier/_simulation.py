@@ -33,7 +33,7 @@ class Simulation:
     >>> from espalier import Simulation, Simulator, Topology, plan, simulate
     >>> ring = plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring")
     >>> run = simulate(ring, "1M", timeline=True)
-    >>> isinstance(run, Simulation), run.spans["end"].max() == run.picoseconds, run.link_busy.max() <= run.time
+    >>> isinstance(run, Simulation), bool(run.spans["end"].max() == run.picoseconds), bool(run.link_busy.max() <= run.time)
     (True, True, True)
     >>> simulator = Simulator(ring)
     >>> simulator.run(2**20).picoseconds == run.picoseconds, abs(simulator.busbw(simulator.run(2**20)) / run.busbw - 1) < 1e-9

@@ -240,6 +240,9 @@ std::string_view text_at(std::string_view text, int line) {
   return text.substr(0, text.find('\n'));
 }
 
+/// Of an alias without an anchor; since yaml-cpp 0.8 the complaint ends with its name.
+bool is_about_anchor(std::string_view complaint) { return complaint.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR); }
+
 /// yaml-cpp's most frequent complaints in the words of someone who writes a file.
 std::string in_plain_words(const std::string& complaint) {
   struct Reworded {
@@ -257,13 +260,15 @@ std::string in_plain_words(const std::string& complaint) {
       Reworded{YAML::ErrorMsg::EOF_IN_SCALAR, "a quote is opened and not closed"},
       Reworded{YAML::ErrorMsg::UNKNOWN_ANCHOR, "this alias names no anchor above it"},
   };
-  const auto* const found = std::ranges::find(table, complaint, &Reworded::complaint);
+  const auto* const found = std::ranges::find_if(table, [&complaint](const Reworded& reworded) {
+    return complaint == reworded.complaint || (is_about_anchor(reworded.complaint) && is_about_anchor(complaint));
+  });
   return found != table.end() ? std::string(found->words) : complaint;
 }
 
 std::string syntax_help(std::string_view text, const YAML::Exception& exception) {
   if (exception.mark.is_null()) return {};
-  if (exception.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR) return "set it with '&name' before '*name'";
+  if (is_about_anchor(exception.msg)) return "set it with '&name' before '*name'";
   const int number = exception.mark.line;
   const std::string_view line = text_at(text, number);
   const std::string_view before = number > 0 ? text_at(text, number - 1) : std::string_view();
