@@ -23,11 +23,11 @@ struct Event {
 /// events, or all of one time: these are sorted, and taken one after the other. Events of one time stay in the order of
 /// their pushes.
 ///
-/// Invariants: (1) all events before sorted_end_ are sorted, all others on levels; (2) all events on levels lie there in
-/// relation to the same `last_`, which changes only when a bucket is taken and nothing sorted is left, to a time in that
-/// bucket: every other event differs from both in the same highest digits.
-/// Source: R. Ahuja, K. Mehlhorn, J. Orlin, R. Tarjan, "Faster algorithms for the shortest path problem", JACM 37
-/// (1990), section 2. Chosen by bench/event_queue_bench.cpp.
+/// Invariants: (1) all events before sorted_end_ are sorted, all others on levels; (2) all events on levels lie there
+/// in relation to the same `last_`, which changes only when a bucket is taken and nothing sorted is left, to a time in
+/// that bucket: every other event differs from both in the same highest digits. Source: R. Ahuja, K. Mehlhorn, J.
+/// Orlin, R. Tarjan, "Faster algorithms for the shortest path problem", JACM 37 (1990), section 2. Chosen by
+/// bench/event_queue_bench.cpp.
 class EventQueue {
  public:
   [[nodiscard]] bool empty() const { return size_ == 0; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/format_units.h"
+#include "topology/analysis/affinity.h"
 #include "topology/analysis/analysis.h"
 #include "topology/analysis/bisection.h"
 #include "topology/analysis/symmetry.h"
@@ -208,6 +209,25 @@ std::string describe_host_matrix(const Topology& topology, std::size_t largest) 
   return "\nHost to host, GB/s with all else idle\n" + table.text();
 }
 
+/// Which NIC is near which rank, and what lies between them. Nothing where no NIC is reached inside a machine.
+std::string describe_affinities(const Topology& topology, std::size_t largest) {
+  const std::vector<Affinity> affinities = find_affinities(topology);
+  if (std::ranges::all_of(affinities, [](const Affinity& one) { return one.nics.empty(); })) return {};
+  const auto named = [&](const std::vector<NodeId>& nodes) {
+    return nodes.empty() ? std::string("-") : summarize_nodes(topology, nodes);
+  };
+  Table table("<<<<<");
+  table.row({"rank", "nearest NIC", "through", "processor", "fabric"});
+  const std::size_t shown = std::min(affinities.size(), largest);
+  for (const Affinity& one : std::span(affinities).first(shown)) {
+    table.row({topology.node(topology.node_of(one.rank)).id, named(one.nics), named(one.bridges),
+               one.processor.is_none() ? "-" : topology.node(one.processor).id, named(one.fabric)});
+  }
+  std::string text = "\nFrom rank to NIC\n" + table.text();
+  if (shown < affinities.size()) text += fmt::format("  and {} more ranks\n", affinities.size() - shown);
+  return text;
+}
+
 std::string describe_bisection(const Topology& topology) {
   const auto bisection = find_bisection(topology);
   if (!bisection) return "";
@@ -250,6 +270,7 @@ std::string describe_topology(const Topology& topology, const DescribeOptions& o
   std::string text = fmt::format("{}: {}, {}, {}\n\n", topology.name(), counted(topology.rank_count(), "rank"),
                                  counted(topology.node_count(), "node"), counted(topology.link_count(), "link"));
   text += describe_nodes(topology) + describe_links(topology) + describe_egress(topology);
+  text += describe_affinities(topology, options.largest_matrix);
   if (topology.rank_count() > 1) {
     if (topology.rank_count() <= options.largest_matrix) {
       text += describe_rank_matrix(topology);

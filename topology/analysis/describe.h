@@ -12,9 +12,9 @@ struct DescribeOptions {
   bool bisection = true;
 };
 
-/// What `espalier topo show` prints: nodes by kind, links by class, what leads out of each node, the bandwidth between
-/// ranks (beyond `largest_matrix` ranks: from the first rank, and between hosts), the bisection with its cut, and the
-/// warnings of `find_asymmetry`. ASCII as far as the names are; ends in a newline.
+/// What `espalier topo show` prints: nodes by kind, links by class, what leads out of each node, which NIC is near
+/// which rank, the bandwidth between ranks (beyond `largest_matrix` ranks: from the first rank, and between hosts), the
+/// bisection with its cut, and the warnings of `find_asymmetry`. ASCII as far as the names are; ends in a newline.
 std::string describe_topology(const Topology& topology, const DescribeOptions& options = {});
 
 }  // namespace espalier

@@ -73,6 +73,26 @@ Out of each node
   nic     24  114 GB/s  1 nic + 1 pcie     box[0-2].nic[0-7]
   switch   2  600 GB/s  8 uplink           spine[0-1]
 
+From rank to NIC
+  rank       nearest NIC  through  processor  fabric
+  box0.gpu0  box0.nic0    -        -          rail0
+  box0.gpu1  box0.nic1    -        -          rail1
+  box0.gpu2  box0.nic2    -        -          rail2
+  box0.gpu3  box0.nic3    -        -          rail3
+  box0.gpu4  box0.nic4    -        -          rail4
+  box0.gpu5  box0.nic5    -        -          rail5
+  box0.gpu6  box0.nic6    -        -          rail6
+  box0.gpu7  box0.nic7    -        -          rail7
+  box1.gpu0  box1.nic0    -        -          rail0
+  box1.gpu1  box1.nic1    -        -          rail1
+  box1.gpu2  box1.nic2    -        -          rail2
+  box1.gpu3  box1.nic3    -        -          rail3
+  box1.gpu4  box1.nic4    -        -          rail4
+  box1.gpu5  box1.nic5    -        -          rail5
+  box1.gpu6  box1.nic6    -        -          rail6
+  box1.gpu7  box1.nic7    -        -          rail7
+  and 8 more ranks
+
 From box0.gpu0 over the shortest ways
    7 ranks 450 GB/s  2 hops  box0.gpu[1-7]
    2 ranks  50 GB/s  4 hops  box[1-2].gpu0
