@@ -12,15 +12,13 @@ namespace {
 constexpr std::int64_t element_size = 1;
 
 planners::Evaluate simulate_on(const Topology& topology) {
-  return [&topology](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline) -> Result<RunReport> {
+  return [&topology](const Schedule& schedule, Bytes size, const Cut& cut,
+                     Picoseconds deadline) -> Result<std::optional<RunReport>> {
     sim::Options options;
     options.size = size;
     options.set(cut);
     options.element_size = element_size;
-    options.deadline = deadline;
-    auto report = sim::simulate(schedule, topology, options);
-    if (!report) return tl::unexpected(report.error());
-    return static_cast<const RunReport&>(*report);
+    return sim::simulate_until(deadline, schedule, topology, options);
   };
 }
 

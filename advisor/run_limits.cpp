@@ -25,7 +25,7 @@ class Experiments {
   }
 
   void change_topology(const sim::SingleChange& change) {
-    add(std::string(to_string(change.kind)), change.what, [this, change]() -> Result<RunReport> {
+    add(std::string(to_string(change.kind)), change.what, [this, change]() -> Found {
       const auto changed = change.apply(topology_);
       if (!changed) return tl::unexpected(changed.error());
       return simulate(*changed, options_, engines_);
@@ -47,7 +47,7 @@ class Experiments {
   void change_chunk(Bytes chunk, Bytes before, const Schedule& schedule, const planners::Evaluate& run) {
     if (chunk.count < options_.element_size || chunk == before) return;
     add("chunk", fmt::format("chunks of {} instead of {}", format_size(chunk), format_size(before)),
-        [this, chunk, &schedule, &run] {
+        [this, chunk, &schedule, &run]() -> Found {
           if (run) return run(schedule, options_.size, {chunk, options_.ahead}, no_deadline);
           sim::Options changed = options_;
           changed.chunk = chunk;
@@ -57,55 +57,50 @@ class Experiments {
 
   /// `run` may be empty.
   void change_algorithm(const planners::Candidate& candidate, const planners::Evaluate& run) {
-    add("algorithm", fmt::format("the schedule of {}", candidate.planner),
-        [this, &candidate, &run]() -> Result<RunReport> {
-          if (run) {
-            return planners::find_best_cut(candidate.chunks, options_.size, {},
-                                           [&](const Cut& cut, Picoseconds deadline) {
-                                             return run(candidate.schedule, options_.size, cut, deadline);
-                                           });
-          }
-          const auto simulator = sim::Simulator::make(candidate.schedule, topology_, engines_);
-          if (!simulator) return tl::unexpected(simulator.error());
-          return planners::find_best_cut(candidate.chunks, options_.size, {},
-                                         [&](const Cut& cut, Picoseconds deadline) {
-                                           sim::Options changed = options_;
-                                           changed.set(cut);
-                                           changed.deadline = deadline;
-                                           return as_run_report(simulator->run(changed));
-                                         });
+    add("algorithm", fmt::format("the schedule of {}", candidate.planner), [this, &candidate, &run]() -> Found {
+      if (run) {
+        return planners::find_best_cut(candidate.chunks, options_.size, {}, [&](const Cut& cut, Picoseconds deadline) {
+          return run(candidate.schedule, options_.size, cut, deadline);
         });
+      }
+      const auto simulator = sim::Simulator::make(candidate.schedule, topology_, engines_);
+      if (!simulator) return tl::unexpected(simulator.error());
+      return planners::find_best_cut(candidate.chunks, options_.size, {}, [&](const Cut& cut, Picoseconds deadline) {
+        sim::Options changed = options_;
+        changed.set(cut);
+        return simulator->run_until(changed, deadline);
+      });
+    });
   }
 
   /// Makes all experiments, so many at once. Those that cannot be made are left out; fastest first.
   [[nodiscard]] std::vector<Improvement> run(unsigned threads) const {
-    std::vector<std::optional<Result<RunReport>>> reports(experiments_.size());
-    run_parallel(reports.size(), threads, [&](std::size_t i) { reports[i] = experiments_[i].run(); });
+    std::vector<std::optional<Found>> found(experiments_.size());
+    run_parallel(found.size(), threads, [&](std::size_t i) { found[i] = experiments_[i].run(); });
     std::vector<Improvement> improvements;
-    for (std::size_t i = 0; i < reports.size(); ++i) {
-      const Result<RunReport>& report = *reports[i];
-      if (report) improvements.push_back({experiments_[i].what, experiments_[i].kind, report->elapsed, report->chunk});
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const Found& report = *found[i];
+      if (!report || !*report) continue;
+      improvements.push_back({experiments_[i].what, experiments_[i].kind, (*report)->elapsed, (*report)->chunk});
     }
     std::ranges::stable_sort(improvements, {}, &Improvement::elapsed);
     return improvements;
   }
 
  private:
+  /// What an experiment found: a run, or nothing where that was given up.
+  using Found = Result<std::optional<RunReport>>;
   struct Experiment {
     std::string kind;
     std::string what;
-    std::function<Result<RunReport>()> run;
+    std::function<Found()> run;
   };
 
-  static Result<RunReport> as_run_report(const Result<sim::Report>& report) {
-    if (!report) return tl::unexpected(report.error());
-    return static_cast<const RunReport&>(*report);
+  [[nodiscard]] Found simulate(const Topology& topology, const sim::Options& options,
+                               const sim::CopyEngines& engines) const {
+    return run_on_(topology, options, engines);
   }
-  [[nodiscard]] Result<RunReport> simulate(const Topology& topology, const sim::Options& options,
-                                           const sim::CopyEngines& engines) const {
-    return as_run_report(run_on_(topology, options, engines));
-  }
-  void add(std::string kind, std::string what, std::function<Result<RunReport>()> run) {
+  void add(std::string kind, std::string what, std::function<Found()> run) {
     experiments_.push_back({std::move(kind), std::move(what), std::move(run)});
   }
 

@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "planners/bounds/bound.h"
 #include "planners/packing/pruned_packing.h"
+#include "planners/rank_limit.h"
 #include "planners/symmetric/large_candidates.h"
 #include "planners/symmetric/symmetric_plan.h"
 #include "schedule/verify/verify.h"
@@ -52,10 +53,6 @@ bool is_needless(const Candidates& candidates, std::string_view planner) {
          });
 }
 
-Picoseconds scaled(Picoseconds time, double factor) {
-  return {static_cast<std::int64_t>(factor * static_cast<double>(time.count))};
-}
-
 /// The least time of a candidate may be off by this factor: shares of units are rounded to whole elements.
 double rounding(const Candidate& candidate, Bytes size) {
   constexpr double largest_element = 16;
@@ -63,42 +60,65 @@ double rounding(const Candidate& candidate, Bytes size) {
   return 1 + std::min(0.25, rounded / std::max(1.0, static_cast<double>(size.count)));
 }
 
-/// Runs the candidates that may still win, those with the smallest least time first.
+/// Why a candidate need not run beside the best so far, if so.
+std::optional<NoRun> find_reason(const Candidates& candidates, const Trial& trial, Bytes size,
+                                 const std::optional<Picoseconds>& best) {
+  if (!best) return std::nullopt;
+  const Candidate& candidate = *trial.candidate;
+  if (trial.least_time > rounding(candidate, size) * best->seconds()) return NoRun::cannot_win;
+  if (best->seconds() <= good_enough * bound_time(candidates, size)) return NoRun::is_near_bound;
+  if (!may_win(candidates, candidate, size)) return NoRun::gains_little;
+  return std::nullopt;
+}
+
+/// Cuts a candidate as suits it beside the best so far and runs it; nothing where it is given up.
+Result<std::optional<RunReport>> run_beside(const std::optional<Picoseconds>& best, const Candidate& candidate,
+                                            Bytes size, const RunCosts& known, const Evaluate& evaluate) {
+  const auto evaluate_cut = [&](const Cut& cut, Picoseconds deadline) {
+    return evaluate(candidate.schedule, size, cut, deadline);
+  };
+  const FixedCut own = fixed_cut(candidate.schedule, size, known.fixed);
+  if (!best) return find_best_cut(*known.chunks, size, own, evaluate_cut);
+  // Hardly a cut makes up for loads and latencies that take longer than the best so far.
+  if (known.pipelined_time(size) >= best->seconds()) {
+    return evaluate_cut(first_cut(*known.chunks, size, own), latest_beside(*best));
+  }
+  return find_best_cut_beside(*best, *known.chunks, size, own, evaluate_cut);
+}
+
+/// Runs the candidates that may still win: those with the smallest least time first, and last who hardly gains.
 Result<void> run_trials(const Candidates& candidates, std::vector<Trial>& trials, Bytes size, const Evaluate& evaluate,
                         const CostsOf& costs) {
   std::vector<Trial*> order;
   for (Trial& trial : trials) order.push_back(&trial);
-  std::ranges::stable_sort(order, {}, [](const Trial* trial) { return trial->least_time; });
+  std::ranges::stable_sort(order, {}, [&](const Trial* trial) {
+    return std::pair(!may_win(candidates, *trial->candidate, size), trial->least_time);
+  });
   std::optional<Picoseconds> best;
   std::optional<Error> refused;
   for (Trial* trial : order) {
+    if (const auto reason = find_reason(candidates, *trial, size, best)) {
+      trial->run = tl::unexpected(*reason);
+      continue;
+    }
     const Candidate& candidate = *trial->candidate;
-    if (best && best->seconds() <= good_enough * bound_time(candidates, size)) break;
-    if (best && trial->least_time > rounding(candidate, size) * best->seconds()) continue;
-    if (!may_win(candidates, candidate, size)) continue;
-    const RunCosts known = costs(candidate, size);
-    const auto evaluate_cut = [&](const Cut& cut, Picoseconds deadline) {
-      return evaluate(candidate.schedule, size, cut, deadline);
-    };
-    const Picoseconds deadline = best ? scaled(*best, hopeless) : no_deadline;
-    // No cut makes up for loads and latencies that take longer than the best so far.
-    const bool is_hopeful = !best || known.pipelined_time(size) < best->seconds();
-    const FixedCut own = fixed_cut(candidate.schedule, size, known.fixed);
-    auto run = is_hopeful ? find_best_cut(*known.chunks, size, own, evaluate_cut, deadline)
-                          : evaluate_cut(first_cut(*known.chunks, size, own), deadline);
+    auto run = run_beside(best, candidate, size, costs(candidate, size), evaluate);
     if (!run && run.error().code == ErrorCode::unsupported) {
       if (!refused) refused = run.error();
+      trial->run = tl::unexpected(NoRun::unsupported);
       continue;
     }
     if (!run) return tl::unexpected(run.error());
-    if (!run->is_whole) {
-      trial->least_time = std::max(trial->least_time, run->elapsed.seconds());
+    if (!*run) {
+      trial->run = tl::unexpected(NoRun::given_up);
+      trial->least_time = std::max(trial->least_time, latest_beside(*best).seconds());
       continue;
     }
-    trial->run = std::move(*run);
+    trial->run = **std::move(run);
     if (!best || trial->run->elapsed < *best) best = trial->run->elapsed;
   }
   if (!best && refused) return tl::unexpected(*refused);
+  ESPALIER_CHECK(best.has_value(), "what is not refused runs, or another did");
   return {};
 }
 
@@ -117,20 +137,35 @@ void settle_tie(std::vector<Trial>& trials) {
   });
 }
 
+/// Why the best is taken where the second, and so all others, did not run.
+std::string explain_unrun(const Trial& best, const Trial& second, double bound) {
+  const double seconds = best.run->elapsed.seconds();
+  if (bound > 0 && seconds <= good_enough * bound) {
+    const double percent = 100 * std::max(0.0, 1 - bound / seconds);
+    return fmt::format("{}: within {:.1f} % of the bound", best.candidate->planner, std::max(0.1, percent));
+  }
+  const double factor = seconds > 0 ? second.least_time / seconds : 1.0;
+  switch (second.run.error()) {
+    case NoRun::cannot_win:
+      return fmt::format("{}: {} needs at least {:.2f}x its time", best.candidate->planner, second.candidate->planner,
+                         factor);
+    case NoRun::given_up:
+      return fmt::format("{}: {} was given up at {:.2f}x its time", best.candidate->planner, second.candidate->planner,
+                         factor);
+    case NoRun::gains_little:
+      return fmt::format("{}: loads leave {} under 1 % to gain", best.candidate->planner, second.candidate->planner);
+    case NoRun::is_near_bound:
+    case NoRun::unsupported: break;
+  }
+  return fmt::format("{}: no other can be simulated here", best.candidate->planner);
+}
+
 std::string explain(const std::vector<Trial>& trials, double bound) {
   const Trial& best = trials.front();
   if (trials.size() == 1) return best.candidate->planner + " is the only candidate";
   const Trial& second = trials[1];
   const double seconds = best.run->elapsed.seconds();
-  if (!second.run && bound > 0 && seconds <= good_enough * bound) {
-    const double percent = 100 * std::max(0.0, 1 - bound / seconds);
-    return fmt::format("{}: within {:.1f} % of the bound", best.candidate->planner, std::max(0.1, percent));
-  }
-  if (!second.run) {
-    const double factor = seconds > 0 ? second.least_time / seconds : 1.0;
-    return fmt::format("{}: {} needs at least {:.2f}x its time", best.candidate->planner, second.candidate->planner,
-                       factor);
-  }
+  if (!second.run) return explain_unrun(best, second, bound);
   if (second.run->elapsed == best.run->elapsed) {
     const bool is_quicker = latency_of(best) < latency_of(second);
     return fmt::format("{}: as fast as {}, and {}", best.candidate->planner, second.candidate->planner,
@@ -211,6 +246,7 @@ Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const 
 Result<Candidates> make_candidates(const ParallelLinks& network, const Collective& collective,
                                    std::span<const Planner> planners, const CandidateOptions& options,
                                    const std::function<void(std::string_view)>& on_start) {
+  if (auto fits = check_rank_limit(collective); !fits) return tl::unexpected(fits.error());
   const bool is_large = options.may_be_unstored && collective.rank_count >= least_symmetric_ranks;
   if (is_large) {
     auto large = make_large_candidates(network, collective, planners, options, on_start);
@@ -288,6 +324,17 @@ Result<Candidates> make_candidates(const ParallelLinks& network, const Collectiv
   return candidates;
 }
 
+std::string_view to_string(NoRun reason) {
+  switch (reason) {
+    case NoRun::cannot_win: return "not run: it cannot win";
+    case NoRun::is_near_bound: return "not run: at most 0.5 % to gain";
+    case NoRun::gains_little: return "not run: loads leave it under 1 % to gain";
+    case NoRun::given_up: return "given up: over twice the time";
+    case NoRun::unsupported: return "not run: not simulated here";
+  }
+  return "";
+}
+
 double RunCosts::least_time(Bytes size) const {
   return fixed.launch.seconds() + std::max(chunks->latency(), chunks->load_time(size) / fixed.payload);
 }
@@ -303,7 +350,7 @@ Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& 
   const CostsOf& known = costs ? costs : of_links;
   std::vector<Trial> trials;
   for (const Candidate& candidate : candidates.made) {
-    trials.push_back({&candidate, std::nullopt, known(candidate, size).least_time(size)});
+    trials.push_back({&candidate, tl::unexpected(NoRun::unsupported), known(candidate, size).least_time(size)});
   }
   if (auto ran = run_trials(candidates, trials, size, evaluate, known); !ran) return tl::unexpected(ran.error());
   std::ranges::stable_sort(trials, [](const Trial& a, const Trial& b) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "planners/chunking.h"
@@ -93,7 +94,8 @@ bool may_win(const Candidates& candidates, const Candidate& candidate, Bytes siz
 
 /// How long a schedule takes at a size when it is cut so: the simulator, or a real run. The deadline as for
 /// EvaluateCut.
-using Evaluate = std::function<Result<RunReport>(const Schedule&, Bytes size, const Cut& cut, Picoseconds deadline)>;
+using Evaluate =
+    std::function<Result<std::optional<RunReport>>(const Schedule&, Bytes size, const Cut& cut, Picoseconds deadline)>;
 
 /// What is known of a candidate's runs before it runs.
 struct RunCosts {
@@ -112,11 +114,23 @@ using CostsOf = std::function<RunCosts(const Candidate&, Bytes size)>;
 /// Who is so close to a time that cannot be beaten is not beaten by more than half a percent.
 inline constexpr double good_enough = 1.005;
 
-/// What was found for one candidate: a run, or nothing when it could not win any more.
+/// Why a candidate has no run.
+enum class NoRun : std::uint8_t {
+  cannot_win,     ///< Its least time is longer than the run of the one chosen.
+  is_near_bound,  ///< The one chosen is within half a percent of the bound, and so of this one at best.
+  gains_little,   ///< Loads leave it less than a hundredth to gain (may_win).
+  given_up,       ///< Its first cut took more than twice the time of the best (latest_beside); no other was tried.
+  unsupported,    ///< `evaluate` has no model of it here.
+};
+
+/// For people: "not run: it cannot win".
+std::string_view to_string(NoRun reason);
+
+/// What was found for one candidate.
 struct Trial {
   const Candidate* candidate = nullptr;
-  std::optional<RunReport> run;
-  double least_time = 0;  ///< Seconds that this candidate needs at least, as far as is known.
+  tl::expected<RunReport, NoRun> run = tl::unexpected(NoRun::unsupported);
+  double least_time = 0;  ///< Seconds that it needs at least; of one that was given up, that its first cut needs.
 };
 
 struct Choice {
@@ -129,7 +143,8 @@ struct Choice {
 /// The candidate that is fastest at this size; of equals the one with the least latency, and of these the one
 /// whose planner comes first.
 /// Each is cut as runs fastest (find_best_cut), within what is `fixed`, unless `costs` say otherwise. Once one is
-/// within half a percent of the bound, no other is run; one that turns out to take far longer than another is given up.
+/// within half a percent of the bound, no other is run; one that turns out to take far longer than another is given up
+/// (NoRun): so the one chosen is the fastest of those that ran, and of the others to within what their reasons say.
 /// Requires: at least one candidate. Errors: those of `evaluate`; unsupported only where none can be run.
 Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed = {},
                       const CostsOf& costs = {});

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/parallel.h"
 
 namespace espalier::planners {
@@ -57,14 +58,15 @@ class Search {
         fixed_(fixed),
         evaluate_(evaluate) {}
 
-  Result<RunReport> run(Picoseconds deadline) {
-    if (deadline != no_deadline) of_others_ = (deadline - fixed_.launch).seconds() / hopeless;
+  /// Nothing where the first run is given up.
+  Result<std::optional<RunReport>> run(std::optional<Picoseconds> best_of_others) {
+    if (best_of_others) of_others_ = (*best_of_others - fixed_.launch).seconds();
     Cut cut = first_cut(chunks_, size_, fixed_);
     const bool is_fine = is_dear(chunks_, size_) && !fixed_.chunk;
     if (is_fine) cut.chunk = expect_fine_enough(cut.chunk);
-    auto first = evaluate(cut, deadline);
-    if (!first || !first->is_whole) return first;
-    best_ = std::move(*first);
+    auto first = evaluate(cut, best_of_others ? latest_beside(*best_of_others) : no_deadline);
+    if (!first || !*first) return first;
+    best_ = **std::move(first);
     const Bytes cheap = chunks_.smallest_within(size_, first_hops);
     const bool is_coarse = !fixed_.chunk && cheap > chunks_.choose(size_);
     // What is coarse has few rounds to keep to; in a long call that takes long to see.
@@ -77,11 +79,11 @@ class Search {
         try_in_step();
       }
     }
-    if (fixed_.chunk) return std::move(best_);
+    if (fixed_.chunk) return best_;
     const bool was_in_step = has_tried_steps_;
     if (is_fine || is_coarse || !climb(2)) refine(!is_fine);
     if (!was_in_step) try_finer_in_step();
-    return std::move(best_);
+    return best_;
   }
 
  private:
@@ -127,7 +129,7 @@ class Search {
     });
   }
 
-  Result<RunReport> evaluate(const Cut& cut, Picoseconds deadline) {
+  Result<std::optional<RunReport>> evaluate(const Cut& cut, Picoseconds deadline) {
     hops_ += hops_of(cut.chunk);
     runs_.push_back(cut);
     const auto found = std::ranges::find(guesses_, cut, &Guess::cut);
@@ -161,9 +163,14 @@ class Search {
     cut.chunk = std::max(cut.chunk, fixed_.least_chunk);
     if (was_run(cut) || !is_affordable(cut.chunk)) return false;
     const Picoseconds deadline = deadline_of_tries();
+    return take_earlier_than(deadline, cut);
+  }
+
+  /// Whether a run is over earlier; then it is the best.
+  bool take_earlier_than(Picoseconds deadline, const Cut& cut) {
     auto report = evaluate(cut, deadline);
-    if (!report || !report->is_whole || report->elapsed >= deadline) return false;
-    best_ = std::move(*report);
+    if (!report || !*report || (*report)->elapsed >= deadline) return false;
+    best_ = **std::move(report);
     return true;
   }
 
@@ -234,10 +241,7 @@ class Search {
       const Cut cut{chunk, factor * chunks_.rounds_ahead(size_, chunk)};
       if (was_run(cut) || !is_affordable(chunk)) return;
       const Picoseconds latest{best_.elapsed.count + (best_.ahead == 0 ? 1 : 0)};
-      auto report = evaluate(cut, latest);
-      if (!report || !report->is_whole || report->elapsed >= latest) continue;
-      best_ = std::move(*report);
-      ahead_quarters_ = 4 * factor;
+      if (take_earlier_than(latest, cut)) ahead_quarters_ = 4 * factor;
     }
   }
 
@@ -303,7 +307,7 @@ class Search {
   std::vector<Cut> runs_;
   struct Guess {
     Cut cut;
-    std::optional<Result<RunReport>> report;
+    std::optional<Result<std::optional<RunReport>>> report;
   };
   std::vector<Guess> guesses_;
   double hops_ = 0;                                             // of all runs so far
@@ -332,8 +336,18 @@ Cut first_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed) {
 }
 
 Result<RunReport> find_best_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed,
-                                const EvaluateCut& evaluate, Picoseconds deadline) {
-  return Search(chunks, size, fixed, evaluate).run(deadline);
+                                const EvaluateCut& evaluate) {
+  auto best = Search(chunks, size, fixed, evaluate).run(std::nullopt);
+  if (!best) return tl::unexpected(best.error());
+  ESPALIER_CHECK(best->has_value(), "without a deadline nothing is given up");
+  return **std::move(best);
+}
+
+Picoseconds latest_beside(Picoseconds best_of_others) { return {2 * best_of_others.count}; }
+
+Result<std::optional<RunReport>> find_best_cut_beside(Picoseconds best_of_others, const ChunkModel& chunks, Bytes size,
+                                                      const FixedCut& fixed, const EvaluateCut& evaluate) {
+  return Search(chunks, size, fixed, evaluate).run(best_of_others);
 }
 
 }  // namespace espalier::planners

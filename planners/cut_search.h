@@ -24,12 +24,9 @@ struct FixedCut {
 /// What is fixed of a schedule at a size: what is given, or where nothing is, what the schedule brings for this size.
 FixedCut fixed_cut(const Schedule& schedule, Bytes size, const FixedCut& given);
 
-/// A first run that takes so much longer than the best of another schedule is not made good by its cut.
-inline constexpr double hopeless = 2;
-
-/// How long a schedule takes at one size when it is cut so. What takes longer than the deadline may be given up
-/// (RunReport::is_whole).
-using EvaluateCut = std::function<Result<RunReport>(const Cut&, Picoseconds deadline)>;
+/// How long a schedule takes at one size when it is cut so; nothing where it was given up, as it takes longer than the
+/// deadline.
+using EvaluateCut = std::function<Result<std::optional<RunReport>>(const Cut&, Picoseconds deadline)>;
 
 /// A run of more chunks times links takes seconds: no more of them are run than a per cent is worth.
 inline constexpr double dear_hops = 4'000'000;
@@ -48,11 +45,18 @@ Cut first_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed);
 /// and no larger one is tried. Smaller chunks cost more events, so they have to be worth them: the last half percent is
 /// left where it takes long, and in calls of a millisecond and more nothing below 99 % of the least time that a few
 /// more would reach, or, past 64 ranks, some seconds more; there a quarter of the measure is tried in step before a run
-/// takes seconds. A cut that is slower than the best before it is given up as soon as that is certain. So is the search
-/// with its first run where that takes longer than the deadline, which is `hopeless` times what the best of other
-/// schedules takes: then what it returns is not whole. Where no more than a hundredth can be gained on that best, no
-/// more is run than for the last hundredth. Errors: those of `evaluate`. Cost: one run, or about ten.
+/// takes seconds. A cut that is slower than the best before it is given up as soon as that is certain. Errors: those of
+/// `evaluate`. Cost: one run, or about ten.
 Result<RunReport> find_best_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed,
-                                const EvaluateCut& evaluate, Picoseconds deadline = no_deadline);
+                                const EvaluateCut& evaluate);
+
+/// By when a first run has to be over beside other schedules, of which the best takes so long: what takes twice as long
+/// is hardly made good by another cut.
+Picoseconds latest_beside(Picoseconds best_of_others);
+
+/// The same as find_best_cut beside other schedules: nothing where the first run is later than that. Where no more than
+/// a hundredth can be gained on that best, no more is run than for the last hundredth.
+Result<std::optional<RunReport>> find_best_cut_beside(Picoseconds best_of_others, const ChunkModel& chunks, Bytes size,
+                                                      const FixedCut& fixed, const EvaluateCut& evaluate);
 
 }  // namespace espalier::planners

@@ -12,6 +12,7 @@
 #include "planners/innetwork/innetwork.h"
 #include "planners/lp/lp.h"
 #include "planners/packing/packing.h"
+#include "planners/rank_limit.h"
 #include "planners/ring/ring.h"
 #include "planners/tree/tree.h"
 #include "schedule/symmetry/symmetry.h"
@@ -70,6 +71,7 @@ std::vector<RankMap> likely_rank_maps(const ParallelLinks& network, const Schedu
 Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& collective, const Planner& planner,
                                 const PlanContext& context) {
   const Topology& topology = network.topology();
+  if (auto fits = check_rank_limit(collective); !fits) return tl::unexpected(fits.error());
   if (const auto cut_off = find_unreachable(topology)) {
     return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
                 "add the missing links, or mark nodes that take no part with rank: false");

@@ -218,21 +218,22 @@ planners::RunCosts ProfiledRuns::costs_of(const Option& option, Bytes size) cons
   return costs;
 }
 
-Result<const sim::Report*> ProfiledRuns::simulate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline) {
-  return runs_.run({&option, size.count, cut.chunk.count, cut.ahead}, deadline, [&]() -> Result<sim::Report> {
-    const Result<sim::RepeatingSimulator>& simulator = find_simulator(option);
-    if (!simulator) return tl::unexpected(simulator.error());
-    sim::Options how = options_of(option, size, cut);
-    how.deadline = deadline;
-    return simulator->run(how);
-  });
+sim::KnownRuns::SimulateUntil ProfiledRuns::simulator_of(Option& option, Bytes size, const Cut& cut) {
+  return
+      [this, &option, how = options_of(option, size, cut)](Picoseconds deadline) -> Result<std::optional<sim::Report>> {
+        const Result<sim::RepeatingSimulator>& simulator = find_simulator(option);
+        if (!simulator) return tl::unexpected(simulator.error());
+        return simulator->run_until(how, deadline);
+      };
 }
 
-Result<RunReport> ProfiledRuns::evaluate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline) {
-  const auto report = simulate(option, size, cut, deadline);
-  if (!report) return tl::unexpected(report.error());
-  if (*report == nullptr) return RunReport::given_up(size, cut, deadline);
-  return static_cast<const RunReport&>(**report);
+Result<sim::Report> ProfiledRuns::simulate(Option& option, Bytes size, const Cut& cut) {
+  return runs_.run({&option, size.count, cut.chunk.count, cut.ahead}, simulator_of(option, size, cut));
+}
+
+Result<std::optional<RunReport>> ProfiledRuns::evaluate(Option& option, Bytes size, const Cut& cut,
+                                                        Picoseconds deadline) {
+  return runs_.run_until({&option, size.count, cut.chunk.count, cut.ahead}, deadline, simulator_of(option, size, cut));
 }
 
 Result<double> ProfiledRuns::counted_load(const planners::Candidate& candidate) {
@@ -314,7 +315,7 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
     why += fmt::format(" and {:.1f} us for {}", next.seconds * micro,
                        name_of(next.pair.candidate->planner, next.pair.protocol));
   }
-  return ProfiledRun{pair.candidate, pair.shape, pair.protocol, best.setting, **report, std::move(why)};
+  return ProfiledRun{pair.candidate, pair.shape, pair.protocol, best.setting, *std::move(report), std::move(why)};
 }
 
 /// Costs of large schedules take long to work out. A network's links are no faster in a setting than they are, so
@@ -327,32 +328,35 @@ Result<ProfiledRun> ProfiledRuns::run_fastest(const std::vector<Pair>& pairs, By
   }
   Option* best = nullptr;
   std::optional<RunReport> run;
-  const auto cannot_win = [&](double least) { return run && planners::good_enough * least >= run->elapsed.seconds(); };
+  const auto gains_little = [&](double least) {
+    return run && planners::good_enough * least >= run->elapsed.seconds();
+  };
   while (!prospects.empty()) {
     const Prospect next = prospects.top();
     prospects.pop();
     if (next.option == nullptr) {
-      if (cannot_win(next.seconds)) continue;
+      if (gains_little(next.seconds)) continue;
       const auto ready = make_ready(pairs[next.place], size);
       if (!ready) return tl::unexpected(ready.error());
       prospects.push({costs_of(**ready, size).pipelined_time(size), *ready, next.place});
       continue;
     }
     const planners::RunCosts costs = costs_of(*next.option, size);
-    if (cannot_win(costs.least_time(size))) continue;
+    if (gains_little(costs.least_time(size))) continue;
     auto found = run_against(*next.option, size, costs, run);
     if (!found) return tl::unexpected(found.error());
-    if (!found->is_whole || (run && found->elapsed >= run->elapsed)) continue;
+    if (!*found || (run && (*found)->elapsed >= run->elapsed)) continue;
     best = next.option;
-    run = std::move(*found);
+    run = *std::move(found);
   }
-  const auto report = simulate(*best, size, {run->chunk, run->ahead});
+  auto report = simulate(*best, size, {run->chunk, run->ahead});
   if (!report) return tl::unexpected(report.error());
-  return ProfiledRun{best->pair.candidate, best->pair.shape, best->pair.protocol, best->setting, **report, {}};
+  return ProfiledRun{best->pair.candidate, best->pair.shape,   best->pair.protocol,
+                     best->setting,        *std::move(report), {}};
 }
 
-Result<RunReport> ProfiledRuns::run_against(Option& option, Bytes size, const planners::RunCosts& costs,
-                                            const std::optional<RunReport>& best) {
+Result<std::optional<RunReport>> ProfiledRuns::run_against(Option& option, Bytes size, const planners::RunCosts& costs,
+                                                           const std::optional<RunReport>& best) {
   const auto evaluate_cut = [&](const Cut& cut, Picoseconds deadline) { return evaluate(option, size, cut, deadline); };
   if (!best) return planners::find_best_cut(*costs.chunks, size, costs.fixed, evaluate_cut);
   // Hardly a cut makes up for loads and latencies that take longer than the best so far: where runs take seconds, no
@@ -360,8 +364,7 @@ Result<RunReport> ProfiledRuns::run_against(Option& option, Bytes size, const pl
   if (planners::is_dear(*costs.chunks, size) && costs.pipelined_time(size) >= best->elapsed.seconds()) {
     return evaluate_cut(planners::first_cut(*costs.chunks, size, costs.fixed), best->elapsed);
   }
-  const auto late = static_cast<std::int64_t>(planners::hopeless * static_cast<double>(best->elapsed.count));
-  return planners::find_best_cut(*costs.chunks, size, costs.fixed, evaluate_cut, Picoseconds{late});
+  return planners::find_best_cut_beside(best->elapsed, *costs.chunks, size, costs.fixed, evaluate_cut);
 }
 
 Result<ProfiledRuns::Option*> ProfiledRuns::suited_option(const planners::Candidate& candidate, Bytes size) {
@@ -373,7 +376,8 @@ Result<ProfiledRuns::Option*> ProfiledRuns::suited_option(const planners::Candid
   return *std::ranges::min_element(*options, {}, expected);
 }
 
-Result<RunReport> ProfiledRuns::evaluate(const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline) {
+Result<std::optional<RunReport>> ProfiledRuns::evaluate(const Schedule& schedule, Bytes size, const Cut& cut,
+                                                        Picoseconds deadline) {
   const auto of_schedule = [&](const planners::Candidate& candidate) { return &candidate.schedule == &schedule; };
   const auto candidate = std::ranges::find_if(candidates_.made, of_schedule);
   ESPALIER_CHECK(candidate != candidates_.made.end(), "a schedule of the candidates");

@@ -59,9 +59,9 @@ class ProfiledRuns {
   /// that name. Errors: unsupported when there is none, or none that the profile has costs for.
   Result<ProfiledRun> run(const std::string& algorithm, Bytes size);
 
-  /// One candidate's schedule at a size and cut, with the protocol that suits it. Requires: of the candidates.
-  /// Errors: as `run`.
-  Result<RunReport> evaluate(const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline = no_deadline);
+  /// One candidate's schedule at a size and cut, with the protocol that suits it; nothing where that was given up, as
+  /// it takes longer than the deadline. Requires: of the candidates. Errors: as `run`.
+  Result<std::optional<RunReport>> evaluate(const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline);
 
   /// What is known of these runs beforehand. Where they cannot be had, what links alone say: `evaluate` has the error.
   planners::RunCosts costs_of(const planners::Candidate& candidate, Bytes size);
@@ -112,14 +112,15 @@ class ProfiledRuns {
   Result<Option*> suited_option(const planners::Candidate& candidate, Bytes size);
   [[nodiscard]] sim::Options options_of(const Option& option, Bytes size, const Cut& cut) const;
   [[nodiscard]] planners::RunCosts costs_of(const Option& option, Bytes size) const;
-  Result<const sim::Report*> simulate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline = no_deadline);
-  Result<RunReport> evaluate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline);
+  sim::KnownRuns::SimulateUntil simulator_of(Option& option, Bytes size, const Cut& cut);
+  Result<sim::Report> simulate(Option& option, Bytes size, const Cut& cut);
+  Result<std::optional<RunReport>> evaluate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline);
   Result<double> counted_load(const planners::Candidate& candidate);
   Result<double> load_of_trees();
   Result<std::vector<Pick>> picks_of(const std::vector<Pair>& pairs, Bytes size);
   Result<ProfiledRun> run_as_nccl(const std::vector<Pair>& pairs, Bytes size);
-  Result<RunReport> run_against(Option& option, Bytes size, const planners::RunCosts& costs,
-                                const std::optional<RunReport>& best);
+  Result<std::optional<RunReport>> run_against(Option& option, Bytes size, const planners::RunCosts& costs,
+                                               const std::optional<RunReport>& best);
   Result<ProfiledRun> run_fastest(const std::vector<Pair>& pairs, Bytes size);
 
   const Topology& topology_;

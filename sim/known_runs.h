@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -25,11 +26,19 @@ class KnownRuns {
     friend auto operator<=>(const Key&, const Key&) = default;
   };
 
-  /// The run, which stays where it is; nullptr where it is known to take longer than the deadline. `simulate` runs it.
+  /// Simulates a run: nothing where it takes longer than the deadline.
+  using SimulateUntil = std::function<Result<std::optional<Report>>(Picoseconds deadline)>;
+
   /// Errors: those of `simulate`.
-  Result<const Report*> run(const Key& key, Picoseconds deadline, const std::function<Result<Report>()>& simulate);
+  Result<Report> run(const Key& key, const SimulateUntil& simulate);
+
+  /// Nothing where the run is known to take longer than the deadline. Errors: those of `simulate`.
+  Result<std::optional<RunReport>> run_until(const Key& key, Picoseconds deadline, const SimulateUntil& simulate);
 
  private:
+  /// The run, which stays where it is; null where it is known to take longer.
+  Result<const Report*> find(const Key& key, Picoseconds deadline, const SimulateUntil& simulate);
+
   std::mutex mutex_;
   std::map<Key, Report> whole_;
   std::map<Key, Picoseconds> longer_;  ///< Of those that were given up: the latest deadline.

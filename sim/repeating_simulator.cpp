@@ -75,12 +75,24 @@ Result<Report> RepeatingSimulator::run(const Options& options) const {
     const Result<Simulator>& whole = find_whole();
     return whole ? whole->run(options) : tl::unexpected(whole.error());
   }
-  auto report = part_->run(options);
-  if (!report || !report->is_whole) return report;
-  report->events *= repeats_->times;
+  return part_->run(options).map([&](Report report) { return of_whole(std::move(report)); });
+}
+
+Result<std::optional<Report>> RepeatingSimulator::run_until(const Options& options, Picoseconds deadline) const {
+  if (parts(options) == 1) {
+    const Result<Simulator>& whole = find_whole();
+    return whole ? whole->run_until(options, deadline) : tl::unexpected(whole.error());
+  }
+  auto report = part_->run_until(options, deadline);
+  if (report && *report) return of_whole(**std::move(report));
+  return report;
+}
+
+Report RepeatingSimulator::of_whole(Report report) const {
+  report.events *= repeats_->times;
   std::vector<LinkUse> links(topology_->link_count());
-  for (std::size_t i = 0; i < links.size(); ++i) links[i] = report->links[repeats_->places.links[i].index()];
-  report->links = std::move(links);
+  for (std::size_t i = 0; i < links.size(); ++i) links[i] = report.links[repeats_->places.links[i].index()];
+  report.links = std::move(links);
   return report;
 }
 

@@ -31,6 +31,9 @@ class RepeatingSimulator {
   /// As Simulator::run.
   [[nodiscard]] Result<Report> run(const Options& options) const;
 
+  /// As Simulator::run_until.
+  [[nodiscard]] Result<std::optional<Report>> run_until(const Options& options, Picoseconds deadline) const;
+
   /// Of how many like parts such a run simulates one; 1: all.
   [[nodiscard]] std::uint32_t parts(const Options& options) const;
 
@@ -44,6 +47,7 @@ class RepeatingSimulator {
   RepeatingSimulator(const Schedule& schedule, const Topology& topology, const CopyEngines& engines,
                      std::shared_ptr<const ScheduleSymmetry> symmetry);
   [[nodiscard]] const Result<Simulator>& find_whole() const;
+  [[nodiscard]] Report of_whole(Report of_part) const;
   [[nodiscard]] Result<void> make_part(std::shared_ptr<const Repeats> repeats);
 
   const Schedule* schedule_;

@@ -102,35 +102,45 @@ void describe_path(CriticalPath path, std::span<const Blame> blames, const Netwo
   std::ranges::stable_sort(report.shared, [](const SharedTime& a, const SharedTime& b) { return a.time > b.time; });
 }
 
-/// Runs a compiled schedule alone, with what is to be recorded.
+bool records(const Options& options) { return options.record_timeline || options.record_critical_path; }
+
+Report empty_report(const Options& options) {
+  Report report;
+  report.size = options.size;
+  report.chunk = options.chunk;
+  report.ahead = options.ahead;
+  return report;
+}
+
+/// Runs a compiled schedule alone, with what is to be recorded; nothing where it is late.
 template <class AnyModel>
-Result<Outcome> run_alone(const CompiledSchedule& compiled, const Network& network, const Topology& topology,
-                          const Options& options, const Workload& work, const Chunking& chunking, Report& report) {
+Result<std::optional<Report>> run_alone(const CompiledSchedule& compiled, const Network& network,
+                                        const Topology& topology, const Options& options, Picoseconds deadline,
+                                        const Workload& work, const Chunking& chunking) {
   AloneRun<AnyModel> alone(compiled, network, options, chunking);
-  const bool records = options.record_timeline || options.record_critical_path;
-  if (records) {
+  if (records(options)) {
     if (auto recorded = alone.record(); !recorded) return tl::unexpected(recorded.error());
   }
-  if (!records) alone.set_deadline(options.deadline, options.launch);
+  alone.set_deadline(deadline, options.launch);
   const std::size_t ranks = compiled.schedule().collective.rank_count;
-  const Outcome end = alone.run(options.launch.count, ranks);
-  if (end == Outcome::late) {
-    report.is_whole = false;
-    report.elapsed = options.deadline;
+  switch (alone.run(options.launch.count, ranks)) {
+    case Outcome::late: return std::nullopt;
+    case Outcome::never: return never_ends(compiled, options.conditions, topology);
+    case Outcome::over: break;
   }
-  if (end != Outcome::over) return end;
+  Report report = empty_report(options);
   const AnyModel& model = alone.model();
   ESPALIER_CHECK(model.events() == work.steps, "every chunk passes every step of its path once");
   report.elapsed = {std::max(model.elapsed(), options.launch.count)};
   report.events = model.events();
   report.links = model.links();
-  if (!records) return end;
+  if (!records(options)) return report;
   const auto history = alone.take_history();
   if (options.record_timeline) {
     report.timeline = name_timeline(compiled.schedule(), topology, options.size);
     report.timeline->spans = make_spans(*history);
   }
-  if (!options.record_critical_path) return end;
+  if (!options.record_critical_path) return report;
   CriticalPath path = find_critical_path(*history);
   std::vector<Blame> blames;
   if (options.record_sharing && !path.probes.empty()) {
@@ -141,7 +151,7 @@ Result<Outcome> run_alone(const CompiledSchedule& compiled, const Network& netwo
     settle_waits(path, blames, network, is_disturbed(options.conditions));
   }
   describe_path(std::move(path), blames, network, topology, options.launch, report);
-  return end;
+  return report;
 }
 
 }  // namespace
@@ -224,26 +234,34 @@ Result<Simulator> Simulator::on(const Topology& topology, const CopyEngines& eng
 }
 
 Result<Report> Simulator::run(const Options& options) const {
+  auto report = simulate(options, no_deadline);
+  if (!report) return tl::unexpected(report.error());
+  ESPALIER_CHECK(report->has_value(), "without a deadline nothing is late");
+  return **std::move(report);
+}
+
+Result<std::optional<Report>> Simulator::run_until(const Options& options, Picoseconds deadline) const {
+  ESPALIER_CHECK(!records(options), "what is recorded has no deadline");
+  return simulate(options, deadline);
+}
+
+Result<std::optional<Report>> Simulator::simulate(const Options& options, Picoseconds deadline) const {
   const auto& [schedule, topology, network, shared, engines] = *prepared_;
   const CompiledSchedule& compiled = *shared;
   if (auto checked = check_options(options, topology); !checked) return tl::unexpected(checked.error());
   auto chunking = cut_into_chunks(
       schedule, {options.size, options.chunk, options.element_size, options.payload_ppm, options.ahead});
   if (!chunking) return tl::unexpected(chunking.error());
-  const bool records = options.record_timeline || options.record_critical_path;
-  const auto work =
-      check_workload(compiled, network, *chunking, options.payload_ppm, records ? max_recorded_steps : max_chunk_steps);
+  const std::uint64_t most_steps = records(options) ? max_recorded_steps : max_chunk_steps;
+  const auto work = check_workload(compiled, network, *chunking, options.payload_ppm, most_steps);
   if (!work) return tl::unexpected(work.error());
   if (auto fits = WorkLimit(options.conditions).add(*work); !fits) return tl::unexpected(fits.error());
 
-  Report report;
-  report.size = options.size;
-  report.chunk = options.chunk;
-  report.ahead = options.ahead;
-  if (!records && !compiled.shares_resources()) {
+  if (!records(options) && !compiled.shares_resources()) {
     const auto run = options.model == ModelKind::link ? run_contention_free : run_fair_contention_free;
     auto totals = run(compiled, *chunking, network, options.conditions, options.payload_ppm, options.launch.count);
     if (totals) {
+      Report report = empty_report(options);
       report.elapsed = {std::max(totals->elapsed, options.launch.count)};
       report.events = totals->events;
       report.links = std::move(totals->links);
@@ -251,10 +269,7 @@ Result<Report> Simulator::run(const Options& options) const {
     }
   }
   const auto run = options.model == ModelKind::fair ? run_alone<FairModel> : run_alone<LinkModel>;
-  const auto end = run(compiled, network, topology, options, *work, *chunking, report);
-  if (!end) return tl::unexpected(end.error());
-  if (*end == Outcome::never) return never_ends(compiled, options.conditions, topology);
-  return report;
+  return run(compiled, network, topology, options, deadline, *work, *chunking);
 }
 
 Result<Report> simulate(const Schedule& schedule, const Topology& topology, const Options& options,
@@ -262,6 +277,13 @@ Result<Report> simulate(const Schedule& schedule, const Topology& topology, cons
   const auto simulator = Simulator::make(schedule, topology, engines);
   if (!simulator) return tl::unexpected(simulator.error());
   return simulator->run(options);
+}
+
+Result<std::optional<Report>> simulate_until(Picoseconds deadline, const Schedule& schedule, const Topology& topology,
+                                             const Options& options) {
+  const auto simulator = Simulator::make(schedule, topology);
+  if (!simulator) return tl::unexpected(simulator.error());
+  return simulator->run_until(options, deadline);
 }
 
 }  // namespace espalier::sim

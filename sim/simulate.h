@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -26,8 +27,6 @@ struct Options {
   Conditions conditions;                 ///< What is not as the topology says.
   std::int32_t payload_ppm = 1'000'000;  ///< As RunOptions.
   std::uint32_t ahead = 0;               ///< As RunOptions.
-  /// A run of which nothing is recorded is given up once it is certain that it takes longer (RunReport::is_whole).
-  Picoseconds deadline = no_deadline;
 
   void set(const Cut& cut) {
     chunk = cut.chunk;
@@ -96,9 +95,14 @@ class Simulator {
   /// Cost: O(log of the time's bits) per chunk and link expected; 40 bytes per transfer, and what is recorded.
   [[nodiscard]] Result<Report> run(const Options& options) const;
 
+  /// The same, or nothing: a run is given up once it is certain that it takes longer than the deadline. Requires:
+  /// nothing is recorded.
+  [[nodiscard]] Result<std::optional<Report>> run_until(const Options& options, Picoseconds deadline) const;
+
  private:
   struct Prepared;
   explicit Simulator(std::unique_ptr<const Prepared> prepared);
+  [[nodiscard]] Result<std::optional<Report>> simulate(const Options& options, Picoseconds deadline) const;
 
   std::unique_ptr<const Prepared> prepared_;
 };
@@ -106,5 +110,9 @@ class Simulator {
 /// Makes a Simulator and runs it once. Requirements and errors as there.
 Result<Report> simulate(const Schedule& schedule, const Topology& topology, const Options& options,
                         const CopyEngines& engines = {});
+
+/// The same with Simulator::run_until.
+Result<std::optional<Report>> simulate_until(Picoseconds deadline, const Schedule& schedule, const Topology& topology,
+                                             const Options& options);
 
 }  // namespace espalier::sim

@@ -178,20 +178,24 @@ void UnitRun::seal() {
   }
 }
 
-Result<sim::Report> UnitRun::simulate(const Taken& taken, const Key& key, sim::ModelKind model, bool with_jitter,
-                                      Picoseconds deadline) {
-  const sim::Circumstances circumstances = circumstances_of(key, with_jitter);
+Result<const sim::Simulator*> UnitRun::find_simulator(const Taken& taken, const Key& key) {
   const auto index = static_cast<std::size_t>(taken.candidate - candidates_.made.data());
   Ready& ready = *ready_.at({index, key.copy_engines});
   std::call_once(ready.once, [&] {
-    ready.simulator = sim::Simulator::make(taken.candidate->schedule, *topology_, circumstances.endpoints.engines());
+    ready.simulator =
+        sim::Simulator::make(taken.candidate->schedule, *topology_, circumstances_of(key, false).endpoints.engines());
   });
   if (!*ready.simulator) return tl::unexpected(ready.simulator->error());
+  return &**ready.simulator;
+}
+
+Result<sim::Report> UnitRun::simulate(const Taken& taken, const Key& key, sim::ModelKind model) {
+  const auto simulator = find_simulator(taken, key);
+  if (!simulator) return tl::unexpected(simulator.error());
   sim::Options options = options_of(key, taken.cut);
   options.model = model;
-  options.set(circumstances);
-  options.deadline = deadline;
-  return (*ready.simulator)->run(options);
+  options.set(circumstances_of(key, true));
+  return (*simulator)->run(options);
 }
 
 /// The choice knows nothing of the jitter that is to come.
@@ -199,10 +203,13 @@ Result<UnitRun::Taken> UnitRun::decide(const Key& key, sim::ModelKind model) {
   const double payload = circumstances_of(key, false).endpoints.payload_ppm / 1e6;
   const planners::FixedCut fixed{key.chunk, std::nullopt, payload};
   const auto run = [&](const planners::Candidate& candidate, const Cut& cut,
-                       Picoseconds deadline) -> Result<RunReport> {
-    auto report = simulate({&candidate, cut}, key, model, false, deadline);
-    if (!report) return tl::unexpected(report.error());
-    return static_cast<RunReport&>(*report);
+                       Picoseconds deadline) -> Result<std::optional<RunReport>> {
+    const auto simulator = find_simulator({&candidate, cut}, key);
+    if (!simulator) return tl::unexpected(simulator.error());
+    sim::Options options = options_of(key, cut);
+    options.model = model;
+    options.set(circumstances_of(key, false));
+    return (*simulator)->run_until(options, deadline);
   };
   if (key.algorithm != "auto") {
     const auto named = find_named(key.algorithm);
@@ -266,7 +273,7 @@ Result<Figures> UnitRun::try_run(const Key& key) {
     const auto taken = find_taken(key, model);
     if (!taken) return tl::unexpected(taken.error());
     figures.planner = taken->candidate->planner;
-    ran = simulate(*taken, key, model, true);
+    ran = simulate(*taken, key, model);
     // What is stored of the rings may be slower than they are.
     auto walked = rings_ != nullptr && key.algorithm == "auto" ? std::optional(walk(*rings_, key)) : std::nullopt;
     if (walked && *walked && *ran && (*walked)->report.elapsed < (*ran)->elapsed) {

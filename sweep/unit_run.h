@@ -69,8 +69,8 @@ class UnitRun {
   Result<sim::RingReport> walk(const planners::WalkedRings& rings, const Key& key) const;
   [[nodiscard]] sim::Circumstances circumstances_of(const Key& key, bool with_jitter) const;
   [[nodiscard]] sim::Options options_of(const Key& key, const Cut& cut) const;
-  Result<sim::Report> simulate(const Taken& taken, const Key& key, sim::ModelKind model, bool with_jitter,
-                               Picoseconds deadline = no_deadline);
+  Result<const sim::Simulator*> find_simulator(const Taken& taken, const Key& key);
+  Result<sim::Report> simulate(const Taken& taken, const Key& key, sim::ModelKind model);
   [[nodiscard]] bool has_profile() const { return spec_.machines[unit_.machine].costs != nullptr; }
   profile::ProfiledRuns& find_profiled(const Key& key, sim::ModelKind model);
   Result<sim::Report> run_profiled(const Key& key, sim::ModelKind model, std::string& planner);

@@ -62,12 +62,9 @@ class PlanSimulation {
 
  private:
   Cut find_cut(sim::Options options) const {
-    const auto evaluate = [&](const Cut& cut, Picoseconds deadline) -> Result<RunReport> {
+    const auto evaluate = [&](const Cut& cut, Picoseconds deadline) {
       options.set(cut);
-      options.deadline = deadline;
-      auto report = simulator_.run(options);
-      if (!report) return tl::unexpected(report.error());
-      return static_cast<RunReport&>(*report);
+      return simulator_.run_until(options, deadline);
     };
     const RunReport best = checked(planners::find_best_cut(chunks_, options.size, {}, evaluate));
     return {best.chunk, best.ahead};

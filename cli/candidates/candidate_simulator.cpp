@@ -33,7 +33,22 @@ Result<sim::Report> CandidateSimulator::run(const sim::Options& options) const {
     });
   }
   if (candidate_->repaired != nullptr) return add_up(options);
-  return folded_ ? run_part(options) : stored_->run(options);
+  if (!folded_) return stored_->run(options);
+  const auto of_part = options_of_part(options);
+  if (!of_part) return tl::unexpected(of_part.error());
+  return of_part_->run(*of_part).map([&](sim::Report report) { return of_whole(std::move(report), options.size); });
+}
+
+Result<std::optional<sim::Report>> CandidateSimulator::run_until(const sim::Options& options,
+                                                                 Picoseconds deadline) const {
+  if (stored_) return stored_->run_until(options, deadline);
+  // Walking and adding up are quick, whatever time they find.
+  if (!folded_) return run(options);
+  const auto of_part = options_of_part(options);
+  if (!of_part) return tl::unexpected(of_part.error());
+  auto report = of_part_->run_until(*of_part, deadline);
+  if (report && *report) return of_whole(**std::move(report), options.size);
+  return report;
 }
 
 Result<sim::Report> CandidateSimulator::add_up(const sim::Options& options) const {
@@ -62,7 +77,7 @@ Result<sim::Report> CandidateSimulator::add_up(const sim::Options& options) cons
   return report;
 }
 
-Result<sim::Report> CandidateSimulator::run_part(const sim::Options& options) const {
+Result<sim::Options> CandidateSimulator::options_of_part(const sim::Options& options) const {
   if (!options.conditions.changes.empty() || options.conditions.jitter_ppm > 0) {
     return fail(ErrorCode::unsupported,
                 "a plan of which one rank's part stands for all has no jitter and no slow links",
@@ -74,16 +89,18 @@ Result<sim::Report> CandidateSimulator::run_part(const sim::Options& options) co
   const std::int64_t elements = options.size.count / options.element_size;
   sim::Options of_part = options;
   of_part.size.count = (elements + ranks - 1) / ranks * options.element_size;
-  auto report = of_part_->run(of_part);
-  if (!report) return report;
-  report->size = options.size;
-  report->events *= static_cast<std::uint64_t>(ranks);
+  return of_part;
+}
+
+sim::Report CandidateSimulator::of_whole(sim::Report report, Bytes size) const {
+  report.size = size;
+  report.events *= static_cast<std::uint64_t>(candidate_->symmetric->collective.rank_count);
   std::vector<sim::LinkUse> links(topology_->link_count());
   for (std::size_t i = 0; i < links.size(); ++i) {
-    links[i] = report->links[folded_->places.links[i].index()];
+    links[i] = report.links[folded_->places.links[i].index()];
     links[i].bytes *= folded_->together[i];
   }
-  report->links = std::move(links);
+  report.links = std::move(links);
   return report;
 }
 

@@ -22,10 +22,14 @@ class CandidateSimulator {
   /// Errors: as sim::Simulator; unsupported for what rings that are walked have not.
   [[nodiscard]] Result<sim::Report> run(const sim::Options& options) const;
 
+  /// Nothing where it is certain that the run takes longer than the deadline.
+  [[nodiscard]] Result<std::optional<sim::Report>> run_until(const sim::Options& options, Picoseconds deadline) const;
+
  private:
   CandidateSimulator(const planners::Candidate& candidate, const Topology& topology, const sim::CopyEngines& engines)
       : candidate_(&candidate), topology_(&topology), engines_(engines) {}
-  [[nodiscard]] Result<sim::Report> run_part(const sim::Options& options) const;
+  [[nodiscard]] Result<sim::Options> options_of_part(const sim::Options& options) const;
+  [[nodiscard]] sim::Report of_whole(sim::Report of_part, Bytes size) const;
   [[nodiscard]] Result<sim::Report> add_up(const sim::Options& options) const;
 
   const planners::Candidate* candidate_;

@@ -17,7 +17,7 @@ bool can_walk(const planners::WalkedRings& rings, const Topology& topology, Byte
     return sim::simulate_rings(rings.walks, topology, options.at(size, cut), options.circumstances.endpoints.engines());
   };
   const auto best = planners::find_best_cut(rings.chunks, size, options.cut, [&](const Cut& cut, Picoseconds) {
-    return walk(cut).map([](const auto& walked) -> RunReport { return static_cast<const RunReport&>(walked.report); });
+    return walk(cut).map([](const auto& walked) { return std::optional<RunReport>(walked.report); });
   });
   if (!best) return false;
   const auto walked = walk({best->chunk, best->ahead});

@@ -34,27 +34,28 @@ const Result<CandidateSimulator>& CandidateRuns::find_simulator(const Schedule& 
   return *known->made;
 }
 
-Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Bytes size, const Cut& cut,
-                                                   bool with_jitter, Picoseconds deadline) {
-  with_jitter = with_jitter && options_.circumstances.conditions.jitter_ppm > 0;
-  const sim::KnownRuns::Key key{&schedule, size.count, cut.chunk.count, cut.ahead, with_jitter};
-  return runs_.run(key, deadline, [&]() -> Result<sim::Report> {
-    sim::Options options = options_.at(size, cut);
-    options.deadline = deadline;
-    if (!with_jitter) options.conditions.jitter_ppm = 0;
-    const auto& simulator = find_simulator(schedule);
-    if (!simulator) return tl::unexpected(simulator.error());
-    return simulator->run(options);
-  });
+CandidateRuns::Run CandidateRuns::run_of(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter) {
+  sim::Options options = options_.at(size, cut);
+  if (!with_jitter) options.conditions.jitter_ppm = 0;
+  const sim::KnownRuns::Key key{&schedule, size.count, cut.chunk.count, cut.ahead, options.conditions.jitter_ppm > 0};
+  return {key, [this, &schedule, options](Picoseconds deadline) -> Result<std::optional<sim::Report>> {
+            const auto& simulator = find_simulator(schedule);
+            if (!simulator) return tl::unexpected(simulator.error());
+            return simulator->run_until(options, deadline);
+          }};
+}
+
+Result<sim::Report> CandidateRuns::simulate(const Schedule& schedule, Bytes size, const Cut& cut) {
+  const Run run = run_of(schedule, size, cut, true);
+  return runs_.run(run.key, run.simulate);
 }
 
 planners::Evaluate CandidateRuns::evaluator() {
-  return [this](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline) -> Result<RunReport> {
+  return [this](const Schedule& schedule, Bytes size, const Cut& cut,
+                Picoseconds deadline) -> Result<std::optional<RunReport>> {
     if (options_.profile) return profiled().evaluate(schedule, size, cut, deadline);
-    const auto report = simulate(schedule, size, cut, false, deadline);
-    if (!report) return tl::unexpected(report.error());
-    if (*report == nullptr) return RunReport::given_up(size, cut, deadline);
-    return static_cast<const RunReport&>(**report);
+    const Run run = run_of(schedule, size, cut, false);
+    return runs_.run_until(run.key, deadline, run.simulate);
   };
 }
 
@@ -111,17 +112,17 @@ Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size
   if (algorithm == "auto") {
     const auto choice = planners::choose(*candidates_, size, evaluator(), options_.cut, costs());
     if (!choice) return tl::unexpected(choice.error());
-    const auto report = simulate(choice->candidate->schedule, size, {choice->run.chunk, choice->run.ahead}, true);
+    auto report = simulate(choice->candidate->schedule, size, {choice->run.chunk, choice->run.ahead});
     if (!report) return tl::unexpected(report.error());
-    return CandidateRun{size, algorithm, choice->candidate, **report, choice->why, nullptr, {}};
+    return CandidateRun{size, algorithm, choice->candidate, *std::move(report), choice->why, nullptr, {}};
   }
   const planners::Candidate* candidate = candidates_->find(algorithm);
   ESPALIER_CHECK(candidate != nullptr, "what runs was made");
   const auto cut = find_cut(*candidate, size);
   if (!cut) return tl::unexpected(cut.error());
-  const auto report = simulate(candidate->schedule, size, *cut, true);
+  auto report = simulate(candidate->schedule, size, *cut);
   if (!report) return tl::unexpected(report.error());
-  return CandidateRun{size, algorithm, candidate, **report, {}, nullptr, {}};
+  return CandidateRun{size, algorithm, candidate, *std::move(report), {}, nullptr, {}};
 }
 
 namespace {

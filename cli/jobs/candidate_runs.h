@@ -97,8 +97,13 @@ class CandidateRuns {
   profile::ProfiledRuns& profiled();
   Result<CandidateRun> run_profiled(const std::string& algorithm, Bytes size);
   const Result<CandidateSimulator>& find_simulator(const Schedule& schedule);
-  Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter,
-                                      Picoseconds deadline = no_deadline);
+  /// A run as KnownRuns asks for it.
+  struct Run {
+    sim::KnownRuns::Key key;
+    sim::KnownRuns::SimulateUntil simulate;
+  };
+  Run run_of(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter);
+  Result<sim::Report> simulate(const Schedule& schedule, Bytes size, const Cut& cut);
 
   const Topology* topology_;
   const planners::Candidates* candidates_;

@@ -127,16 +127,12 @@ Result<sim::Report> simulate_one(const Bench& bench, const Topology& network, co
   options.size = size;
   options.element_size = size_of(bench.order->type);
   const planners::FixedCut fixed{bench.order->chunk.value_or(choose_chunk(candidate, size)), bench.order->ahead};
-  const auto evaluate = [&](const Cut& cut, Picoseconds deadline) -> Result<RunReport> {
+  const auto evaluate = [&](const Cut& cut, Picoseconds deadline) {
     options.set(cut);
-    options.deadline = deadline;
-    auto report = simulator->run(options);
-    if (!report) return tl::unexpected(report.error());
-    return static_cast<RunReport>(*std::move(report));
+    return simulator->run_until(options, deadline);
   };
   const auto best = planners::find_best_cut(candidate.chunks, size, fixed, evaluate);
   if (!best) return tl::unexpected(best.error());
-  options.deadline = no_deadline;
   options.set({best->chunk, best->ahead});
   options.record_timeline = with_timeline;
   return simulator->run(options);

@@ -63,7 +63,7 @@ Table choice_table(const planners::Choice& choice) {
     const std::string transfers = std::to_string(trial.candidate->transfer_count());
     if (!trial.run) {
       table.add_row({trial.candidate->planner, fmt::format("> {:.2f}", trial.least_time * 1e6), "", "", "", transfers,
-                     "", "not run: it cannot win"});
+                     "", std::string(to_string(trial.run.error()))});
       continue;
     }
     table.add_row({trial.candidate->planner, fmt::format("{:.2f}", static_cast<double>(trial.run->elapsed.count) / 1e6),
@@ -119,6 +119,8 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
       entry["of_bound"] = trial.run->of_bound(bound.time_per_byte);
       entry["chunk"] = trial.run->chunk.count;
       entry["ahead"] = trial.run->ahead;
+    } else {
+      entry["no_run"] = to_string(trial.run.error());
     }
     if (trial.candidate->repaired) entry["repaired"] = repaired_json(*trial.candidate);
     document["candidates"].push_back(entry);

@@ -100,8 +100,10 @@ Margin margin_of(const TunedSize& point) {
   for (const Trial& trial : point.choice.trials) {
     if (trial.candidate == point.taken) continue;
     const double other = trial.run ? trial.run->elapsed.seconds() : trial.least_time;
-    // Who is ahead by less than the tolerance is as good.
-    return {trial.candidate, seconds > 0 ? std::max(other / seconds, 1.0) : 1, !trial.run};
+    // Who is ahead by less than the tolerance is as good, and who has next to nothing to gain.
+    const bool is_slower =
+        !trial.run && (trial.run.error() == NoRun::cannot_win || trial.run.error() == NoRun::given_up);
+    return {trial.candidate, seconds > 0 ? std::max(other / seconds, 1.0) : 1, is_slower};
   }
   return margin;
 }

@@ -8,7 +8,7 @@ namespace espalier::python {
 namespace {
 
 /// (time_per_byte, cut as node ids, what, busbw in bytes/s or None, whether it is a floor).
-py::tuple bound_of(const Topology& topology, const std::string& name, std::int64_t root,
+py::tuple bound_of(const Topology& topology, const std::string& name, std::optional<std::int64_t> root,
                    std::vector<std::int64_t> shares) {
   const Collective collective = collective_on(topology, name, root, std::move(shares));
   Bound bound;
@@ -30,21 +30,18 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-Result<RunReport> evaluate(const Topology& topology, const Schedule& schedule, Bytes size, const Cut& cut,
-                           Picoseconds deadline) {
+Result<std::optional<RunReport>> evaluate(const Topology& topology, const Schedule& schedule, Bytes size,
+                                          const Cut& cut, Picoseconds deadline) {
   check_signals();
   sim::Options options;
   options.size = size;
   options.set(cut);
-  options.deadline = deadline;
-  auto report = sim::simulate(schedule, topology, options);
-  if (!report) return tl::unexpected(report.error());
-  return static_cast<RunReport&>(*report);
+  return sim::simulate_until(deadline, schedule, topology, options);
 }
 
 /// The schedule of a planner, or the one that is fastest at a size.
 Plan plan(std::shared_ptr<Topology> topology, const std::string& name, const std::string& algorithm, std::int64_t size,
-          std::int64_t root, std::vector<std::int64_t> shares) {
+          std::optional<std::int64_t> root, std::vector<std::int64_t> shares) {
   const Collective collective = collective_on(*topology, name, root, std::move(shares));
   const py::gil_scoped_release release;
   planners::PlanContext context;

@@ -54,8 +54,9 @@ Rank rank_or_none(std::int64_t value, const Topology& topology, py::ssize_t row)
   return value < 0 ? Rank() : Rank(checked(value, topology.rank_count(), "rank", row));
 }
 
-Plan build(std::shared_ptr<Topology> topology, const std::string& collective, std::int64_t root, std::int64_t units,
-           const Whole& slices, const py::list& routes, const Whole& transfers, const std::string& algorithm) {
+Plan build(std::shared_ptr<Topology> topology, const std::string& collective, std::optional<std::int64_t> root,
+           std::int64_t units, const Whole& slices, const py::list& routes, const Whole& transfers,
+           const std::string& algorithm) {
   check_columns(slices, 4, "slices");
   check_columns(transfers, 5, "transfers");
   Plan plan{topology, Schedule(collective_on(*topology, collective, root), topology->name(), algorithm)};

@@ -37,12 +37,9 @@ class PreparedSimulation {
     planners::FixedCut fixed;
     if (chunk) fixed.chunk = Bytes{*chunk};
     fixed.ahead = ahead;
-    const auto evaluate = [&](const Cut& cut, Picoseconds deadline) -> Result<RunReport> {
+    const auto evaluate = [&](const Cut& cut, Picoseconds deadline) {
       options.set(cut);
-      options.deadline = deadline;
-      auto report = simulator_.run(options);
-      if (!report) return tl::unexpected(report.error());
-      return static_cast<RunReport&>(*report);
+      return simulator_.run_until(options, deadline);
     };
     const auto best = planners::find_best_cut(chunks_, options.size, fixed, evaluate);
     if (!best) throw ErrorRaised(best.error());

@@ -51,9 +51,9 @@ py::array view_of(const py::dtype& type, const std::vector<T>& values, const py:
   return view;
 }
 
-/// Collective by name, on the topology's ranks; `root`: a rank's number, or less than nothing where there is none.
+/// Collective by name, on the topology's ranks; `root`: a rank's number, where one is given.
 /// `shares`: of unequal shards, or none.
-Collective collective_on(const Topology& topology, const std::string& name, std::int64_t root,
+Collective collective_on(const Topology& topology, const std::string& name, std::optional<std::int64_t> root,
                          std::vector<std::int64_t> shares = {});
 
 void bind_topology(py::module_& module);

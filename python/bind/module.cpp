@@ -33,10 +33,20 @@ py::object fraction_of(const Rational& value) {
   return py::module_::import("fractions").attr("Fraction")(to_string(value));
 }
 
-Collective collective_on(const Topology& topology, const std::string& name, std::int64_t root,
+Collective collective_on(const Topology& topology, const std::string& name, std::optional<std::int64_t> root,
                          std::vector<std::int64_t> shares) {
-  const std::optional<Rank> of = root < 0 ? std::nullopt : std::optional(Rank(static_cast<std::size_t>(root)));
-  return value_of(make_collective(value_of(parse_collective(name)), topology.rank_count(), of, std::move(shares)));
+  const CollectiveKind kind = value_of(parse_collective(name));
+  const std::size_t ranks = topology.rank_count();
+  std::optional<Rank> of;
+  if (root) {
+    if (*root < 0 || static_cast<std::uint64_t>(*root) >= ranks) {
+      throw ErrorRaised({ErrorCode::invalid_input,
+                         "root " + std::to_string(*root) + " is not one of the " + std::to_string(ranks) + " ranks",
+                         "give a root from 0 to " + std::to_string(ranks - 1)});
+    }
+    of = Rank(static_cast<std::size_t>(*root));
+  }
+  return value_of(make_collective(kind, ranks, of, std::move(shares)));
 }
 
 }  // namespace espalier::python

@@ -61,7 +61,7 @@ def bound(topology, collective, root=None, shares=None):
     >>> bound(Topology.generate("ring", [4], bandwidth=25e9), "all_gather", shares=[1, 0, 0, 0]).what
     'all S bytes of shards have to leave it'
     """
-    return Bound(*_espalier._bound(topology, collective, -1 if root is None else root, _shares_of(shares)))
+    return Bound(*_espalier._bound(topology, collective, root, _shares_of(shares)))
 
 
 def plan(topology, collective, algorithm="auto", size="64M", root=None, shares=None):
@@ -71,7 +71,7 @@ def plan(topology, collective, algorithm="auto", size="64M", root=None, shares=N
     >>> plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring").transfers.dtype.names
     ('first_slice', 'slice_count', 'route', 'channel_and_reduces')
     """
-    return _espalier._plan(topology, collective, algorithm, parse_size(size), -1 if root is None else root, _shares_of(shares))
+    return _espalier._plan(topology, collective, algorithm, parse_size(size), root, _shares_of(shares))
 
 
 def verify(self, most=100):
@@ -127,7 +127,7 @@ def from_arrays(topology, collective, units, slices, routes, transfers, root=Non
     """
     slices = numpy.asarray(slices, dtype=numpy.int64).reshape(-1, 4)
     transfers = numpy.asarray(transfers, dtype=numpy.int64).reshape(-1, 5)
-    return Schedule.build(topology, collective, -1 if root is None else root, units, slices, list(routes), transfers,
+    return Schedule.build(topology, collective, root, units, slices, list(routes), transfers,
                           algorithm)
 
 

@@ -127,6 +127,15 @@ class OwnPlanner(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
+    def test_roots_that_are_no_ranks(self):
+        machine = Topology.load("dgx1v")
+        for root in (-1, -2, -8, 8, 1 << 40):
+            for call in (lambda: espalier.bound(machine, "broadcast", root=root),
+                         lambda: espalier.plan(machine, "broadcast", algorithm="tree", root=root),
+                         lambda: Schedule.from_arrays(machine, "broadcast", 1, [[0, 1, -1, -1]], [], [], root=root)):
+                with self.assertRaisesRegex(espalier.Error, f"root {root} is not one of the 8 ranks"):
+                    call()
+
     def test_errors_say_code_and_help(self):
         with self.assertRaises(espalier.Error) as raised:
             espalier.plan(Topology.load("dgx1v"), "all_reduce", algorithm="pakcing")

@@ -40,16 +40,13 @@ Result<Schedule> plan_auto(const Topology& topology, planners::Paths paths, cons
   if (!candidates) return tl::unexpected(candidates.error());
   if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
   const auto evaluate = [&](const Schedule& schedule, Bytes at, const Cut& cut,
-                            Picoseconds deadline) -> Result<RunReport> {
+                            Picoseconds deadline) -> Result<std::optional<RunReport>> {
     sim::Options options;
     options.size = at;
     options.set(cut);
     options.chunk = std::max(cut.chunk, Bytes{element_size});
     options.element_size = element_size;
-    options.deadline = deadline;
-    auto report = sim::simulate(schedule, topology, options);
-    if (!report) return tl::unexpected(report.error());
-    return static_cast<RunReport>(*report);
+    return sim::simulate_until(deadline, schedule, topology, options);
   };
   const auto choice = planners::choose(*candidates, size, evaluate);
   if (!choice) return tl::unexpected(choice.error());

@@ -22,15 +22,6 @@ struct RunReport {
   std::uint32_t ahead = 0;  ///< Cut::ahead.
   Picoseconds elapsed;      ///< From the start until the last byte arrived.
   std::optional<Timeline> timeline;
-  bool is_whole =
-      true;  ///< False of a run that was given up: it takes longer than `elapsed`, and nothing else is known.
-
-  /// Of a run that takes longer than this.
-  [[nodiscard]] static RunReport given_up(Bytes size, const Cut& cut, Picoseconds deadline) {
-    RunReport report{size, cut.chunk, cut.ahead, deadline, std::nullopt};
-    report.is_whole = false;
-    return report;
-  }
 
   /// S / elapsed, in bytes per second; 0 for an empty run.
   [[nodiscard]] double algbw() const;

@@ -16,15 +16,11 @@ using planners::Candidate;
 
 /// Simulates, and gives up what is late or not.
 planners::Evaluate simulate_on(const Topology& topology, bool keeps_deadlines) {
-  return [&topology, keeps_deadlines](const Schedule& schedule, Bytes size, const Cut& cut,
-                                      Picoseconds deadline) -> Result<RunReport> {
+  return [&topology, keeps_deadlines](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline) {
     sim::Options options;
     options.size = size;
     options.set(cut);
-    if (keeps_deadlines) options.deadline = deadline;
-    auto report = sim::simulate(schedule, topology, options);
-    if (!report) return tl::unexpected(report.error());
-    return static_cast<RunReport>(*std::move(report));
+    return sim::simulate_until(keeps_deadlines ? deadline : no_deadline, schedule, topology, options);
   };
 }
 
@@ -60,6 +56,44 @@ TEST_P(Choice, DoesNotDependOnWhatIsGivenUp) {
       }
     }
   }
+}
+
+/// What is said of a candidate that was not run is so: who cannot win takes longer alone, and who has half a percent to
+/// gain at most gains no more. At sizes of a few elements shares are rounded most.
+TEST_P(Choice, ReasonsForNoRunHold) {
+  Random random(33);
+  const std::int64_t sizes[] = {4, 64, 1000, 1 << 14, 1 << 20, 12'345'676, 1 << 28};
+  int unrun = 0;
+  for (int round = 0; round < test::random_cases(10); ++round) {
+    const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 12, true}));
+    const auto candidates = candidates_on(topology, GetParam());
+    const planners::Evaluate simulate = simulate_on(topology, true);
+    for (const std::int64_t bytes : sizes) {
+      const Bytes size{bytes};
+      const auto choice = planners::choose(candidates, size, simulate);
+      ASSERT_TRUE(choice) << choice.error().message;
+      for (const planners::Trial& trial : choice->trials) {
+        if (trial.run) continue;
+        const Candidate& candidate = *trial.candidate;
+        SCOPED_TRACE(testing::Message() << "round " << round << ", " << bytes << " B, " << candidate.planner << ", "
+                                        << to_string(trial.run.error()));
+        const auto alone = planners::find_best_cut(
+            candidate.chunks, size, planners::fixed_cut(candidate.schedule, size, {}),
+            [&](const Cut& cut, Picoseconds deadline) { return simulate(candidate.schedule, size, cut, deadline); });
+        ASSERT_TRUE(alone) << alone.error().message;
+        const double best = choice->run.elapsed.seconds(), own = alone->elapsed.seconds();
+        ++unrun;
+        switch (trial.run.error()) {
+          case planners::NoRun::cannot_win: EXPECT_GE(own, best); break;
+          case planners::NoRun::is_near_bound: EXPECT_GE(own * planners::good_enough, best * (1 - 1e-9)); break;
+          case planners::NoRun::gains_little: EXPECT_GE(own * 1.01, best); break;
+          case planners::NoRun::given_up: EXPECT_GE(trial.least_time, 2 * best); break;
+          case planners::NoRun::unsupported: ADD_FAILURE(); break;
+        }
+      }
+    }
+  }
+  EXPECT_GT(unrun, test::random_cases(50));
 }
 
 double seconds_of(const planners::TunedSize& point, const Candidate* candidate) {

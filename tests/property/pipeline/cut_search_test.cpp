@@ -26,17 +26,20 @@ class Runs {
   Runs(const Topology& topology, const Schedule& schedule, Bytes size)
       : simulator_(*sim::Simulator::make(schedule, topology)), size_(size) {}
 
-  Result<RunReport> operator()(const Cut& cut, Picoseconds deadline = no_deadline) const {
+  Result<std::optional<RunReport>> operator()(const Cut& cut, Picoseconds deadline) const {
+    return simulator_.run_until(options(cut), deadline);
+  }
+
+  [[nodiscard]] Result<sim::Report> whole(const Cut& cut) const { return simulator_.run(options(cut)); }
+
+ private:
+  [[nodiscard]] sim::Options options(const Cut& cut) const {
     sim::Options options;
     options.size = size_;
     options.set(cut);
-    options.deadline = deadline;
-    auto report = simulator_.run(options);
-    if (!report) return tl::unexpected(report.error());
-    return static_cast<RunReport>(*std::move(report));
+    return options;
   }
 
- private:
   sim::Simulator simulator_;
   Bytes size_;
 };
@@ -65,7 +68,7 @@ TEST_P(CutSearch, FindsWhatIsAsFastAsTheBestOfMany) {
     EXPECT_EQ(same->elapsed, chosen->elapsed);
     for (std::int64_t chunk = 8 << 10U; chunk <= 32 << 20U; chunk *= 4) {
       for (const std::uint32_t ahead : {0U, 8U}) {
-        const auto fixed = run({{chunk}, ahead});
+        const auto fixed = run.whole({{chunk}, ahead});
         ASSERT_TRUE(fixed);
         EXPECT_LE(chosen->elapsed.seconds(), 1.02 * fixed->elapsed.seconds())
             << "round " << round << ": chunks of " << chosen->chunk.count << ", " << chosen->ahead
@@ -95,7 +98,7 @@ TEST(DearCuts, WholeTransfersAreRunOnlyWhereTheyAreFineEnough) {
       report.chunk = cut.chunk;
       const double seconds = chunks.filled_time(size, cut.chunk);
       report.elapsed = {static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second))};
-      return Result<RunReport>(report);
+      return Result<std::optional<RunReport>>(report);
     });
     return best->chunk;
   };
@@ -130,7 +133,7 @@ TEST(LargeCuts, TheLastHundredthIsWorthMoreRuns) {
       report.ahead = cut.ahead;
       const double seconds = chunks.least_time(size) * (1 + 0.01 * 20e6 / run_hops);
       report.elapsed = {static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second))};
-      return Result<RunReport>(report);
+      return Result<std::optional<RunReport>>(report);
     };
     const auto best = planners::find_best_cut(chunks, size, {}, run);
     const double reached = chunks.least_time(size) / best->elapsed.seconds();

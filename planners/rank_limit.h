@@ -1,0 +1,11 @@
+#pragma once
+
+#include "base/result.h"
+#include "schedule/collective.h"
+
+namespace espalier::planners {
+
+/// Errors: too_large for a collective of more ranks than a schedule may have (max_ranks).
+Result<void> check_rank_limit(const Collective& collective);
+
+}  // namespace espalier::planners

@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cli/candidates/candidate_simulator.h"
+#include "cli/verbs/commands.h"
+#include "planners/planner.h"
+#include "tests/property/cli/printed.h"
+#include "topology/generate/generate.h"
+#include "topology/without.h"
+
+// Plans of machines past 2,048 ranks are never stored: one rank's part stands for all, or rings are walked.
+
+namespace espalier::cli {
+namespace {
+
+struct Asked {
+  const char* collective;
+  const char* size;
+};
+
+class LargePlans : public ::testing::TestWithParam<Asked> {};
+
+/// A candidate of which one rank's part stands for all may be given up for a faster one, as any other.
+TEST_P(LargePlans, AreChosenWhateverIsGivenUp) {
+  for (const char* algorithm : {"auto", "ring,tree", "tree"}) {
+    const Printed printed =
+        print_of(add_plan_command, {"plan", ESPALIER_SOURCE_DIR "/examples/dgx-h100-x2048.yaml", GetParam().collective,
+                                    "-s", GetParam().size, "-a", algorithm, "--profile", "ideal"});
+    EXPECT_EQ(printed.code, ExitCode::ok) << algorithm << ": " << printed.text;
+    EXPECT_NE(printed.text.find("\"chosen\""), std::string::npos) << algorithm << ": " << printed.text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Asked, LargePlans,
+                         ::testing::Values(Asked{"all_reduce", "1M"}, Asked{"all_reduce", "256M"},
+                                           Asked{"all_reduce", "4G"}, Asked{"reduce_scatter", "256M"},
+                                           Asked{"all_gather", "1G"}),
+                         [](const auto& param) { return std::string(param.param.collective) + param.param.size; });
+
+/// In whatever form a plan is there, a run with a deadline is the run without one, or nothing where it is later.
+TEST(DeadlineOfCandidates, IsKeptInEveryForm) {
+  const Topology whole = *generate_rail_boxes({.boxes = 257});
+  const Collective collective = *make_collective(CollectiveKind::all_reduce, whole.rank_count(), std::nullopt);
+  planners::CandidateOptions options;
+  options.may_be_unstored = true;
+  const auto candidates = planners::make_candidates(whole, collective, planners::all_planners(), options);
+  ASSERT_TRUE(candidates) << candidates.error().message;
+  int late = 0, symmetric = 0;
+  for (const planners::Candidate& candidate : candidates->made) {
+    SCOPED_TRACE(candidate.planner);
+    const auto simulator = CandidateSimulator::make(candidate, whole, {});
+    if (!simulator) continue;
+    sim::Options how;
+    how.size = {256 << 20};
+    how.set({candidate.chunks.choose(how.size), 0});
+    const auto run = simulator->run(how);
+    ASSERT_TRUE(run) << run.error().message;
+    symmetric += candidate.symmetric != nullptr ? 1 : 0;
+    for (const std::int64_t percent : {0, 50, 99, 100, 101}) {
+      const Picoseconds deadline{run->elapsed.count / 100 * percent + (percent == 100 ? run->elapsed.count % 100 : 0)};
+      const auto until = simulator->run_until(how, deadline);
+      ASSERT_TRUE(until) << until.error().message;
+      if (*until) {
+        EXPECT_EQ((*until)->elapsed, run->elapsed);
+        EXPECT_EQ((*until)->links, run->links);
+      } else {
+        EXPECT_LT(deadline, run->elapsed);
+        ++late;
+      }
+    }
+  }
+  EXPECT_GE(symmetric, 2);
+  EXPECT_GT(late, 0);
+}
+
+}  // namespace
+}  // namespace espalier::cli
