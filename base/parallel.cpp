@@ -7,7 +7,6 @@
 #include <csignal>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -47,14 +46,16 @@ void run_parallel(std::size_t count, unsigned threads, const std::function<void(
       if (!failure) failure = std::current_exception();
     }
   };
+  const std::size_t wanted = std::min<std::size_t>(threads, count);
   std::vector<std::thread> others;
+  others.reserve(wanted);  // What is thrown later would end the process, as some of them run.
   {
     const SignalsBlocked blocked;
-    for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i) {
+    for (std::size_t i = 1; i < wanted; ++i) {
       try {
         others.emplace_back(take_all);
-      } catch (const std::system_error&) {
-        break;  // Fewer threads do the same.
+      } catch (const std::exception&) {
+        break;  // Without threads or memory to give, fewer do the same.
       }
     }
   }

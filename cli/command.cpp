@@ -148,7 +148,7 @@ int run_command(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {
-    Console::write_error("error: out of memory\n");
+    Console::write_error(out_of_memory);
     return static_cast<int>(ExitCode::check_failed);
   } catch (const std::exception& bug) {
     Console::write_error(printable(fmt::format("espalier: internal error: {}\n", bug.what())));
