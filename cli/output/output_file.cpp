@@ -29,10 +29,17 @@ namespace {
 std::array<char, 4096> unfinished_path{};      // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 std::atomic<bool> has_unfinished_file{false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
-void on_interrupt(int) {
+/// Signals that end a process which does not ask for them, but for those that a bug raises.
+constexpr std::array ending_signals = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE,   SIGALRM, SIGTERM,
+                                       SIGUSR1, SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF};
+
+/// Whoever waits for this process is to see what ended it: but for an interrupt, the signal itself, whose action is the
+/// default's again.
+void on_ending_signal(int signal) {
   if (has_unfinished_file) unlink(unfinished_path.data());
   constexpr int interrupted = 130;
-  _exit(interrupted);
+  if (signal == SIGINT || signal == SIGTERM) _exit(interrupted);
+  raise(signal);
 }
 
 void mark_unfinished(const std::string& path) {
@@ -42,6 +49,12 @@ void mark_unfinished(const std::string& path) {
 }
 
 tl::unexpected<Error> cannot_write(const std::string& path, int cause) {
+  const std::string folder = std::filesystem::path(path).parent_path();
+  std::error_code status;
+  if (cause == ENOENT && !folder.empty() && !std::filesystem::exists(folder, status)) {
+    return fail(ErrorCode::unavailable, "cannot write " + path + ": there is no folder " + folder,
+                "make it with mkdir -p " + folder);
+  }
   const bool is_full = cause == ENOSPC || cause == EDQUOT || cause == EFBIG;
   return fail(
       ErrorCode::unavailable, "cannot write " + path + ": " + error_text(cause),
@@ -143,10 +156,10 @@ class Replacement {
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
     path_ = (target_.parent_path() / (".espalier-" + std::string(digits.data(), end) + ".tmp")).string();
     constexpr mode_t for_everyone = 0666;  // Less the umask.
+    mark_unfinished(path_);                // Before it is there: a signal may come at any time.
     file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, for_everyone));
     if (!file_.is_open()) return errno;
     is_unfinished_ = true;
-    mark_unfinished(path_);
     return 0;
   }
 
@@ -222,8 +235,17 @@ bool is_written_straight(const std::string& path) {
 }
 
 void install_interrupt_handler() {
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
+  for (const int signal : ending_signals) {
+    struct sigaction known {};
+    // What is ignored, as under nohup, stays ignored.
+    if (sigaction(signal, nullptr, &known) != 0 || known.sa_handler == SIG_IGN) continue;
+    struct sigaction action {};
+    action.sa_handler = on_ending_signal;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigemptyset(&action.sa_mask);
+    sigaction(signal, &action, nullptr);
+  }
+  std::signal(SIGXFSZ, SIG_IGN);  // Writing past the limit of a file's size then fails with an error.
 }
 
 }  // namespace espalier::cli

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -174,6 +176,62 @@ TEST_F(OutputFileTest, ADescriptorIsUsedItself) {
   close(file);
   EXPECT_EQ(text_of(at("log")), "before newnew");
   EXPECT_FALSE(write_file("/dev/fd/" + std::to_string(file), write_new));
+}
+
+/// Whatever ends the process while it writes: nothing unfinished stays, and who waits for it sees the signal.
+TEST_F(OutputFileTest, ASignalLeavesNothingUnfinished) {
+  set_text(at("a.json"), "old");
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU}) {
+    SCOPED_TRACE(strsignal(signal));
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const rlimit no_core{0, 0};
+      setrlimit(RLIMIT_CORE, &no_core);
+      std::signal(signal, SIG_DFL);
+      install_interrupt_handler();
+      static_cast<void>(write_file(at("a.json"), [&](std::ostream& stream) {
+        static_cast<void>(write_much(stream));
+        raise(signal);
+        return Result<void>();
+      }));
+      _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (signal == SIGINT || signal == SIGTERM) {
+      EXPECT_TRUE(WIFEXITED(status));
+      EXPECT_EQ(WEXITSTATUS(status), 130);
+    } else {
+      EXPECT_TRUE(WIFSIGNALED(status));
+      EXPECT_EQ(WTERMSIG(status), signal);
+    }
+    EXPECT_EQ(count_files(), 1U);
+    EXPECT_EQ(text_of(at("a.json")), "old");
+  }
+}
+
+/// Under nohup a terminal that goes away ends nothing.
+TEST_F(OutputFileTest, AnIgnoredSignalStaysIgnored) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    std::signal(SIGHUP, SIG_IGN);
+    install_interrupt_handler();
+    raise(SIGHUP);
+    _exit(7);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST_F(OutputFileTest, AFolderThatIsMissingIsNamed) {
+  const auto written = write_file(at("there/a.json"), write_new);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message, "cannot write " + at("there/a.json") + ": there is no folder " + at("there"));
+  EXPECT_EQ(written.error().help, "make it with mkdir -p " + at("there"));
 }
 
 TEST_F(OutputFileTest, AFolderIsNoFile) {
