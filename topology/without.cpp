@@ -9,6 +9,7 @@
 #include "base/suggest.h"
 #include "topology/cables.h"
 #include "topology/names/name_list.h"
+#include "topology/names/patterns.h"
 #include "topology/reachable.h"
 
 namespace espalier {
@@ -183,9 +184,7 @@ std::string cut_off_text(const Topology& topology, const Unreachable& pair) {
   return fmt::format("{} cannot reach {}", summarize_names(sides.inside), summarize_names(sides.outside));
 }
 
-}  // namespace
-
-Result<Parts> find_parts(const Topology& topology, std::string_view name) {
+Result<Parts> find_named(const Topology& topology, std::string_view name) {
   if (const NodeId node = topology.find_node(name); !node.is_none()) return Parts{{node}, {}};
   Parts host;
   for (std::size_t i = 0; i < topology.node_count(); ++i) {
@@ -200,6 +199,54 @@ Result<Parts> find_parts(const Topology& topology, std::string_view name) {
   if (name.find('>') != std::string_view::npos) return find_directed(topology, name);
   if (name.find('-') != std::string_view::npos) return find_cable(topology, name);
   return unknown_node(topology, name);
+}
+
+/// What a name with ranges, "box[0-3].nic0" or "gpu0-nvswitch[*]", may stand for: nodes, hosts, else cables and links.
+std::vector<std::string> candidates_of(const Topology& topology, const NamePattern& pattern) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (pattern.matches(name) && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  for (const Node& node : topology.nodes()) add(node.id);
+  if (!names.empty()) return names;
+  for (const Node& node : topology.nodes()) add(node.host);
+  if (!names.empty()) return names;
+  for (const Link& link : topology.links()) {
+    const std::string &tail = topology.node(link.tail).id, &head = topology.node(link.head).id;
+    add(fmt::format("{}>{}", tail, head));
+    add(fmt::format("{}-{}", tail, head));
+  }
+  return names;
+}
+
+Result<std::vector<std::string>> names_of(const Topology& topology, std::string_view name) {
+  const auto pattern = NamePattern::parse(name);
+  if (!pattern) return fail(ErrorCode::invalid_input, pattern.error().message, pattern.error().help);
+  const std::size_t most = topology.node_count() + topology.link_count();
+  if (!pattern->has_star() && pattern->size() > most) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("'{}' stands for {} names, more than {} has", name, pattern->size(), topology.name()),
+                "name those that are there");
+  }
+  auto names = pattern->has_star() ? candidates_of(topology, *pattern) : pattern->names();
+  if (names.empty()) return unknown_node(topology, name);
+  return names;
+}
+
+}  // namespace
+
+Result<Parts> find_parts(const Topology& topology, std::string_view name) {
+  if (name.find('[') == std::string_view::npos) return find_named(topology, name);
+  const auto names = names_of(topology, name);
+  if (!names) return tl::unexpected(names.error());
+  Parts all;
+  for (const std::string& each : *names) {
+    const auto parts = find_named(topology, each);
+    if (!parts) return parts;
+    all.nodes.insert(all.nodes.end(), parts->nodes.begin(), parts->nodes.end());
+    all.links.insert(all.links.end(), parts->links.begin(), parts->links.end());
+  }
+  return all;
 }
 
 Parts what_is_left(const Topology& topology, const Parts& parts) {

@@ -17,7 +17,8 @@ struct Parts {
 
 /// What a name stands for: a node ("gpu0"), a host with all its nodes ("box3"), all links between two nodes
 /// ("gpu0-gpu3"), one of several cables between them ("gpu0-gpu3#1", see cables.h), all links one way ("gpu0>gpu3") or
-/// one of them ("gpu0>gpu3#0"). Errors: invalid_input, with the nearest name or what there is instead.
+/// one of them ("gpu0>gpu3#0"). Numbers may be ranges of the topology format: "gpu[0-3]", "box[*].nic0".
+/// Errors: invalid_input, with the nearest name or what there is instead.
 Result<Parts> find_parts(const Topology& topology, std::string_view name);
 
 /// What is left when these parts fail, called "NAME without WHAT". Links of failing nodes fail too; ranks are numbered

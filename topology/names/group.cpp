@@ -59,6 +59,11 @@ Result<std::vector<NodeId>> nodes_of(const Topology& topology, std::string_view 
     if (nodes.empty()) return no_such_node(topology, item);
     return nodes;
   }
+  if (pattern->size() > topology.node_count()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("'{}' stands for {} nodes, more than {} has", item, pattern->size(), topology.name()),
+                "name those that are there");
+  }
   for (const std::string& name : pattern->names()) {
     nodes.push_back(topology.find_node(name));
     if (nodes.back().is_none()) return no_such_node(topology, name);

@@ -21,7 +21,7 @@ constexpr std::size_t substituted_bytes = 4096;  ///< One text with its paramete
 constexpr std::size_t include_depth = 8;         ///< Files that include each other in a row.
 constexpr std::size_t group_depth = 8;           ///< Groups inside groups.
 constexpr std::uint64_t range = 1'000'000;       ///< Names that one range stands for, and the largest `count` of nodes.
-constexpr std::int64_t link_count = 8'000'000;   ///< The largest `count` of links.
+constexpr std::int64_t link_count = 2'000'000;   ///< The largest `count` of links.
 constexpr std::size_t errors = 50;               ///< Errors shown; more are counted only.
 
 }  // namespace read_limits

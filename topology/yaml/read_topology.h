@@ -29,7 +29,7 @@ using TopologyParameters = std::vector<std::pair<std::string, std::string>>;
 /// read many such files.
 struct ExpansionLimits {
   std::uint64_t nodes = 1'000'000;   ///< Nodes, and separately instances of groups.
-  std::uint64_t links = 8'000'000;   ///< Links, each direction counted.
+  std::uint64_t links = 2'000'000;   ///< Links, each direction counted: four times those of 65,536 GPUs.
   std::uint64_t steps = 50'000'000;  ///< Entries read and names looked up.
 };
 

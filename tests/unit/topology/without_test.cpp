@@ -133,6 +133,31 @@ TEST(Without, NamesTheRanksThatAreCutOff) {
   EXPECT_EQ(without(star_of(3), Names{"s0"}).error().message, "without s0, g[1-2] and g0 cannot reach each other");
 }
 
+TEST(Without, TakesRanges) {
+  const Topology whole = dgx1v_nvlinks(false);
+  EXPECT_EQ(rest_of(whole, {"gpu[2-3]"}).rank_count(), 6U);
+  EXPECT_EQ(rest_of(whole, {"gpu[1,3,5-6]"}).rank_count(), 4U);
+  const auto cables = find_parts(whole, "gpu0-gpu[1-2]");
+  ASSERT_TRUE(cables) << cables.error().message;
+  auto both = find_parts(whole, "gpu0-gpu1")->links;
+  for (const LinkId link : find_parts(whole, "gpu0-gpu2")->links) both.push_back(link);
+  EXPECT_EQ(cables->links, both);
+  // Every neighbour of gpu0, in order of the links.
+  const auto all = find_parts(whole, "gpu0>gpu[*]");
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(all->links.size(), whole.out_links(whole.find_node("gpu0")).size());
+  EXPECT_EQ(find_parts(whole, "gpu[*]")->nodes.size(), 8U);
+}
+
+TEST(Without, RangesOfWhatIsNotThereAreRefused) {
+  const Topology whole = dgx1v_nvlinks(false);
+  for (const char* const name : {"gpu[7-8]", "gpu[0-", "nic[*]", "gpu[0-999999999]", "gpu0-gpu[0-999999999]"}) {
+    const auto parts = find_parts(whole, name);
+    ASSERT_FALSE(parts) << name;
+    EXPECT_EQ(parts.error().code, ErrorCode::invalid_input) << name;
+  }
+}
+
 TEST(Without, KeepsARank) {
   const auto rest = without(line_of(2), Names{"g0", "g1"});
   ASSERT_FALSE(rest);
