@@ -26,8 +26,9 @@ double median(std::vector<double> values) {
   std::ranges::sort(values);
   const std::size_t middle = values.size() / 2;
   if (values.size() % 2 == 1) return values[middle];
-  // Of two infinite ones the mean would be no number.
-  return values[middle - 1] == values[middle] ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  // The mean of infinite ones would be infinite or no number.
+  if (std::isinf(values[middle - 1]) || std::isinf(values[middle])) return values[middle - 1];
+  return (values[middle - 1] + values[middle]) / 2;
 }
 
 ErrorSummary summarize_errors(const std::vector<double>& errors) {

@@ -108,8 +108,8 @@ ScheduleSource source_for(const RunFlags& flags, const RunTask& task, bool is_on
   return [plan, advised, given = planners::FixedCut{task.chunk, task.ahead}](const Collective& collective,
                                                                              Bytes size) -> Result<SourcedSchedule> {
     if (!(collective == plan->collective)) return advised(collective, size);
-    const planners::FixedCut cut = planners::fixed_cut(*plan, size, given);
-    return SourcedSchedule{plan, cut.chunk.value_or(Bytes{}), false, cut.ahead.value_or(0)};
+    // Rounds are of the plan's own chunk, which is for links.
+    return SourcedSchedule{plan, given.chunk.value_or(Bytes{}), false, given.ahead.value_or(0)};
   };
 }
 

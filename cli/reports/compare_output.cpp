@@ -22,7 +22,7 @@ constexpr std::size_t shown_ranks = 32;
 std::string microseconds(Picoseconds time) { return fmt::format("{:.2f}", static_cast<double>(time.count) / 1e6); }
 std::string microseconds(double seconds) { return fmt::format("{:.2f}", seconds * 1e6); }
 
-std::string unsigned_percent(double share) { return std::isfinite(share) ? fmt::format("{:.1f}", 100 * share) : "inf"; }
+std::string unsigned_percent(double share) { return std::isfinite(share) ? fmt::format("{:.1f}", 100 * share) : "-"; }
 
 std::string summary_text(const compare::ErrorSummary& errors) {
   return fmt::format("median {} %, p90 {} %, worst {} %", unsigned_percent(errors.median), unsigned_percent(errors.p90),
@@ -178,7 +178,7 @@ nlohmann::ordered_json errors_json(const compare::ErrorSummary& errors) {
 }
 
 std::string error_percent(double error) {
-  return std::isfinite(error) ? fmt::format("{:+.1f}", 100 * error) : error > 0 ? "+inf" : "-inf";
+  return std::isfinite(error) ? fmt::format("{:+.1f}", 100 * error) : "-";
 }
 
 Table links_table(const compare::TimelineComparison& comparison, std::size_t most) {

@@ -45,7 +45,7 @@ nlohmann::ordered_json results_json(const CompareHeader& header, const compare::
 /// {"count", "median", "p90", "worst", "bias"}.
 nlohmann::ordered_json errors_json(const compare::ErrorSummary& errors);
 
-/// "+5.4": a relative error in per cent; "inf" where the reference is 0.
+/// "+5.4": a relative error in per cent; "-" where the reference is 0.
 std::string error_percent(double error);
 
 }  // namespace espalier::cli

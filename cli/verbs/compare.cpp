@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/counted.h"
+#include "base/format_units.h"
 #include "cli/flags/flag_values.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/modes.h"
@@ -66,6 +67,16 @@ ExitCode verdict_of(const std::optional<Verdict>& verdict) {
   return verdict && !verdict->ok() ? ExitCode::check_failed : ExitCode::ok;
 }
 
+/// Why one timeline does not predict the other, as far as their titles say; empty: nothing is known against it.
+std::string what_differs(const Timeline& a, const Timeline& b) {
+  const auto of_a = compare::measurements_of(a, "A"), of_b = compare::measurements_of(b, "B");
+  if (!of_a || !of_b) return {};
+  const compare::Measurement &one = of_a->rows.front(), &other = of_b->rows.front();
+  if (one.collective != other.collective) return fmt::format("A is of {}, B of {}", one.collective, other.collective);
+  if (one.size == other.size) return {};
+  return fmt::format("A is of {}, B of {}", format_size(one.size), format_size(other.size));
+}
+
 ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags, CompareHeader header, Timeline a,
                                Timeline b, const std::optional<double>& limit) {
   const auto plan = load_plan(console, flags.plan);
@@ -78,7 +89,15 @@ ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags
     if (!drawn) return console.refuse(drawn.error());
     if (const auto written = flags.picture.write(console, svg.str()); !written) return console.refuse(written.error());
   }
+  if (const std::string why = what_differs(a, b); !why.empty()) {
+    console.warn(why + ": neither predicts the other");
+  }
   const compare::TimelineComparison comparison = compare::compare_timelines(std::move(a), std::move(b), known);
+  if (comparison.total.a.count <= 0 || comparison.total.b.count <= 0) {
+    const std::string& empty = comparison.total.a.count <= 0 ? header.a.file : header.b.file;
+    return console.refuse({ErrorCode::invalid_input, empty + ": nothing in this timeline takes time",
+                           "write timelines with --trace of simulate and run"});
+  }
   if (limit) header.verdict = Verdict{*limit, std::abs(comparison.total.error()), "error of total"};
   if (flags.picture.take_output()) return verdict_of(header.verdict);
   if (console.csv) {

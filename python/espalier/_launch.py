@@ -34,13 +34,29 @@ def run(function, world, *arguments, grace=5.0):
         (pathlib.Path(folder) / "task").write_bytes(pickle.dumps(task))
         start = f"import sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent.parent)!r}); " \
                 f"from espalier._launch import _be_rank; _be_rank({folder!r})"
-        _espalier.run_ranks(sys.executable, ["-c", start], world, grace,
-                            lambda rank, line: print(f"rank {rank}: {line}", file=sys.stderr))
+        try:
+            _espalier.run_ranks(sys.executable, ["-c", start], world, grace,
+                                lambda rank, line: print(f"rank {rank}: {line}", file=sys.stderr))
+        except Error as error:
+            error.rank = _to_blame(pathlib.Path(folder), error.rank)
+            raise
         files = [pathlib.Path(folder) / str(rank) for rank in range(world)]
         for rank, file in enumerate(files):
             if not file.exists():
                 raise Error("unavailable", f"rank {rank} ended without a result", "the function has to return", rank)
         return [pickle.loads(file.read_bytes()) for file in files]
+
+
+def _to_blame(folder, rank):
+    """The rank that a failed one names, or the one that it names, and so on: who sees a peer end may end before the peer does."""
+    seen = set()
+    while rank is not None and rank not in seen:
+        seen.add(rank)
+        file = folder / f"{rank}.blames"
+        if not file.exists():
+            break
+        rank = int(file.read_text())
+    return rank
 
 
 def _be_rank(folder):
@@ -54,5 +70,11 @@ def _be_rank(folder):
         sys.modules["__main__"] = main
         _importing_main = False
     function, arguments = pickle.loads(task["call"])
-    result = pickle.dumps(function(*arguments))
-    (pathlib.Path(folder) / os.environ["ESPALIER_RANK"]).write_bytes(result)
+    own = pathlib.Path(folder) / os.environ["ESPALIER_RANK"]
+    try:
+        result = function(*arguments)
+    except Error as error:
+        if error.rank is not None:
+            own.with_suffix(".blames").write_text(str(error.rank))
+        raise
+    own.write_bytes(pickle.dumps(result))

@@ -287,7 +287,21 @@ class Ranks(unittest.TestCase):
         self.assertLess(results[0][1], 5)
 
 
+def leave_early():
+    ranks = Communicator(timeout=10)
+    ranks.barrier()
+    if ranks.rank == 1:
+        os._exit(3)
+    ranks.all_reduce(numpy.ones(1000))
+
+
 class Deaths(unittest.TestCase):
+    def test_who_left_is_to_blame_however_quickly_the_others_end(self):
+        for _ in range(10):
+            with self.assertRaises(espalier.Error) as raised:
+                espalier.run(leave_early, 3)
+            self.assertEqual(raised.exception.rank, 1, raised.exception.message)
+
     def test_dead_peer_is_named(self):
         with self.assertRaisesRegex(espalier.Error, "rank 1 ended without a result"):  # The others ended well.
             espalier.run(lose_a_peer, 3)
