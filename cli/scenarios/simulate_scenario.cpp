@@ -1,5 +1,9 @@
 #include "cli/scenarios/simulate_scenario.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "cli/flags/missing_file.h"
 #include "cli/jobs/stop.h"
 #include "cli/output/json_text.h"
@@ -36,9 +40,12 @@ tl::expected<Machine, InputFailure> open_machine(const Console& console, Topolog
 /// Lays a profile on the scenario's network. Its calls share that network, so all of them have one way's costs: those
 /// of rings with Simple. Where the scenario says what ranks add, that counts instead of the machine's profile. Errors:
 /// invalid_input for a profile that is wrong or does not go with the scenario.
-OrStop<void> lay_profile(scenario::Scenario& scenario, const ProfileFlags& flags, const std::string& of_machine,
-                         std::string& shown) {
+OrStop<void> lay_profile(const Console& console, scenario::Scenario& scenario, const ProfileFlags& flags,
+                         const std::string& of_machine, std::string& shown) {
   const bool has_endpoints = scenario.settings.endpoints != sim::Endpoints{};
+  if (has_endpoints && !of_machine.empty()) {
+    console.note("the scenario's 'endpoints' count instead of the machine's profile " + of_machine);
+  }
   const auto chosen = flags.resolve({}, has_endpoints ? std::string() : of_machine);
   if (!chosen) return usage(chosen.error());
   if (!*chosen) return {};
@@ -111,8 +118,18 @@ ExitCode run(const Console& console, const scenario::Scenario& scenario, const S
 
 ExitCode explain(const Console& console, const scenario::Scenario& scenario, const std::string& profile) {
   const auto limits = [&] {
-    const Progress progress(console, "simulating it and single changes", 0);
-    return scenario::find_job_limits(scenario.job, scenario.topology, scenario.disturbances, scenario.settings);
+    Progress progress(console, "simulating it and single changes", 0);
+    progress.step("itself");
+    scenario::RunSettings settings = scenario.settings;
+    const std::size_t tasks = std::max<std::size_t>(scenario.job.tasks().size(), 1);
+    settings.on_progress = [&](std::size_t over) {
+      progress.describe(fmt::format("{} % of a run", 100 * over / tasks));
+    };
+    return scenario::find_job_limits(scenario.job, scenario.topology, scenario.disturbances, settings,
+                                     [&](const std::string& change, std::size_t total) {
+                                       progress.expect(total + 1);
+                                       progress.step(change);
+                                     });
   }();
   if (!limits) return console.refuse(limits.error());
   if (console.csv) {
@@ -175,7 +192,7 @@ tl::expected<LoadedScenario, LoadFailure> try_load_scenario(const Console& conso
   if (!reading.scenario) return tl::unexpected(LoadFailure{ExitCode::check_failed, std::move(reading.diagnostics)});
   console.show(reading.diagnostics);
   std::string profile;
-  if (const auto laid = lay_profile(*reading.scenario, flags.profile, of_machine, profile); !laid) {
+  if (const auto laid = lay_profile(console, *reading.scenario, flags.profile, of_machine, profile); !laid) {
     return tl::unexpected(LoadFailure{laid.error().is_usage ? console.refuse_usage(laid.error().error)
                                                             : console.refuse(laid.error().error)});
   }

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "base/format_units.h"
 #include "scenario/report/job_path.h"
@@ -18,39 +20,47 @@ class Experiments {
   }
 
   void change_topology(const sim::SingleChange& change) {
-    const auto changed = change.apply(topology_);
-    if (changed) add(change.what, run_job(job_, *changed, disturbances_, settings_));
+    auto changed = change.apply(topology_);
+    if (!changed) return;
+    add(change.what,
+        [this, changed = *std::move(changed)] { return run_job(job_, changed, disturbances_, settings_); });
   }
 
   template <class Change>
   void change_disturbances(const std::string& what, const Change& change) {
     Disturbances changed = disturbances_;
     change(changed);
-    add(what, run_job(job_, topology_, changed, settings_));
+    add(what, [this, changed] { return run_job(job_, topology_, changed, settings_); });
   }
 
   template <class Change>
   void change_settings(const std::string& what, const Change& change) {
     RunSettings changed = settings_;
     change(changed);
-    add(what, run_job(job_, topology_, disturbances_, changed));
+    add(what, [this, changed] { return run_job(job_, topology_, disturbances_, changed); });
   }
 
-  std::vector<JobImprovement> take() && {
-    std::ranges::stable_sort(improvements_, {}, &JobImprovement::elapsed);
-    return std::move(improvements_);
+  /// Makes them all; those that cannot be made are left out. Fastest first.
+  [[nodiscard]] std::vector<JobImprovement> run(const OnChange& on_change) const {
+    std::vector<JobImprovement> improvements;
+    for (const auto& [change, run] : experiments_) {
+      if (on_change) on_change(change, experiments_.size());
+      if (const auto report = run()) improvements.push_back({change, report->elapsed});
+    }
+    std::ranges::stable_sort(improvements, {}, &JobImprovement::elapsed);
+    return improvements;
   }
 
  private:
-  void add(const std::string& change, const Result<JobReport>& report) {
-    if (report) improvements_.push_back({change, report->elapsed});
+  void add(const std::string& change, std::function<Result<JobReport>()> run) {
+    experiments_.emplace_back(change, std::move(run));
   }
 
   const Job& job_;
   const Topology& topology_;
   const Disturbances& disturbances_;
   RunSettings settings_;
-  std::vector<JobImprovement> improvements_;
+  std::vector<std::pair<std::string, std::function<Result<JobReport>()>>> experiments_;
 };
 
 /// Every rank computes in half of its time, those that are slow for other reasons too.
@@ -101,7 +111,7 @@ void try_chunks(Experiments& experiments, Bytes chunk) {
 }  // namespace
 
 Result<JobLimits> find_job_limits(const Job& job, const Topology& topology, const Disturbances& disturbances,
-                                  const RunSettings& settings) {
+                                  const RunSettings& settings, const OnChange& on_change) {
   RunSettings own = settings;
   own.compare_with_alone = true;
   auto explained = explain_job(job, topology, disturbances, own);
@@ -133,7 +143,7 @@ Result<JobLimits> find_job_limits(const Job& job, const Topology& topology, cons
   }
   try_chunks(experiments, limits.report.chunk);
   try_without_disturbances(experiments, disturbances);
-  limits.improvements = std::move(experiments).take();
+  limits.improvements = experiments.run(on_change);
   return limits;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -105,11 +106,14 @@ struct JobLimits {
   std::vector<JobImprovement> improvements;  ///< Fastest first; also those that save nothing.
 };
 
+/// Told of each single change before it is made, and how many there are.
+using OnChange = std::function<void(const std::string& change, std::size_t total)>;
+
 /// Runs a job, takes its path apart, and runs it anew with every single change that may help: what the calls on the
 /// path suggest (sim/critical_path/single_changes.h), computing twice as fast, no launch, other chunks, and without
 /// each kind of disturbance that there is. Everything is planned and simulated anew, nothing estimated. Requires and
 /// errors: as run_job; a change that cannot be run is left out. Cost: at most 25 runs.
 Result<JobLimits> find_job_limits(const Job& job, const Topology& topology, const Disturbances& disturbances,
-                                  const RunSettings& settings);
+                                  const RunSettings& settings, const OnChange& on_change = {});
 
 }  // namespace espalier::scenario
