@@ -98,17 +98,23 @@ void find_profile_beside(TopologyReading& reading, const std::filesystem::path& 
   if (is_file && reading.profile.front() != '/') reading.profile = (folder / reading.profile).string();
 }
 
-/// Reads text that came from `path`; includes are read from beside it.
+/// Whether an input can be read only once: standard input, or a pipe such as that of `<(...)`.
+bool is_stream(const std::string& path) {
+  std::error_code status;
+  return path == "-" || !std::filesystem::is_regular_file(path, status);
+}
+
+/// Reads text that came from `path`; includes are read from beside it, of a stream from here.
 Result<TopologyReading> read_text(const std::string& text, const std::string& path, const TopologyFlags& flags) {
   const auto parameters = split_parameters(flags.parameters);
   if (!parameters) return tl::unexpected(parameters.error());
-  const bool is_stream = path == "-";
-  const auto base = is_stream ? std::filesystem::path(".") : std::filesystem::path(path).parent_path();
+  const bool is_read = is_stream(path);
+  const auto base = is_read ? std::filesystem::path(".") : std::filesystem::path(path).parent_path();
   // A shipped machine is shown by the name that a checkout has for it, wherever it is installed.
   const std::string shown = path == flags.argument ? path : "configs/" + flags.argument + ".yaml";
-  const std::string name = is_stream ? "<stdin>" : shown;
+  const std::string name = path == "-" ? "<stdin>" : shown;
   TopologyReading reading =
-      is_stream ? read_topology_text(text, name, base, *parameters) : read_topology_file(path, *parameters);
+      is_read ? read_topology_text(text, name, base, *parameters) : read_topology_file(path, *parameters);
   find_profile_beside(reading, base.empty() ? "." : base);
   add_findings(reading, name, flags.strict);
   if (auto restricted = restrict_ranks(reading, flags.ranks); !restricted) return tl::unexpected(restricted.error());
@@ -262,8 +268,7 @@ void TopologyFlags::add_damage_to(CLI::App& command) {
   command
       .add_option("--without", without,
                   "Take a node (gpu0), a cable (gpu0-gpu1, or gpu0-gpu3#1 of several), a link (gpu0>gpu1), a host or a "
-                  "class of "
-                  "links (nvlink2) away; may be repeated")
+                  "class of links (nvlink2) away, or several by ranges (box[0-3].nic0); may be repeated")
       ->option_text("LINK|NODE")
       ->allow_extra_args(false);
   command
@@ -285,7 +290,7 @@ std::optional<std::string> TopologyFlags::first_given() const {
 Result<TopologyReading> read_with_findings(const Console& console, const TopologyFlags& flags) {
   const std::string path = resolve_path(flags.argument);
   if (auto found = check_exists(path); !found) return tl::unexpected(found.error());
-  const auto text = path == "-" ? read_whole(console, path) : Result<std::string>(std::string());
+  const auto text = is_stream(path) ? read_whole(console, path) : Result<std::string>(std::string());
   if (!text) return tl::unexpected(text.error());
   return read_text(*text, path, flags);
 }

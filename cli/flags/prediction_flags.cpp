@@ -117,7 +117,8 @@ Result<Prediction> PredictionFlags::resolve(const std::string& of_machine) const
   Prediction prediction;
   prediction.type = to_string(*element);
   prediction.options.element_size = size_of(*element);
-  auto several = parse_sizes(sizes, *element);
+  auto several = verb.size.empty() ? parse_sizes(sizes, *element)
+                                   : parse_one_size(sizes, *element).map([](Bytes size) { return std::vector{size}; });
   if (!several) return tl::unexpected(several.error());
   prediction.sizes = *std::move(several);
   const auto largest = parse_chunk(chunk, *element);

@@ -8,6 +8,7 @@
 
 #include "base/parse_units.h"
 #include "schedule/chunking.h"
+#include "sweep/spec_values.h"
 
 namespace espalier::cli {
 namespace {
@@ -43,7 +44,12 @@ void SizeFlags::add_to(CLI::App& command) {
   CLI::Option* const by = add("-f,--stepfactor", factor, "Factor between sizes", "FACTOR (" + factor + ")");
   CLI::Option* const in_steps = add("-i,--stepbytes", step, "Step between sizes, instead of a factor", "SIZE");
   in_steps->excludes(by);
-  add_one_to(command)->excludes(from, to, by, in_steps);
+  add_one_to(command)
+      ->description(
+          "Exactly these sizes, comma-separated: 8, 64K, 1M or 1G (powers of two, as are 1Mi and 1MiB), 1MB (a "
+          "million bytes)")
+      ->option_text("SIZES")
+      ->excludes(from, to, by, in_steps);
 }
 
 CLI::Option* SizeFlags::add_one_to(CLI::App& command) {
@@ -57,9 +63,11 @@ CLI::Option* SizeFlags::add_one_to(CLI::App& command) {
 
 Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, ElementType type) {
   if (!flags.single.empty()) {
-    const auto size = parse_whole_size("-s", flags.single, type);
-    if (!size) return tl::unexpected(size.error());
-    return std::vector<Bytes>{*size};
+    auto sizes = sweep::parse_size_list(flags.single, size_of(type));
+    if (!sizes) return bad_flag("-s", sizes.error());
+    std::ranges::sort(*sizes);
+    sizes->erase(std::unique(sizes->begin(), sizes->end()), sizes->end());
+    return sizes;
   }
   const auto begin = parse_whole_size("-b", flags.begin, type);
   if (!begin) return tl::unexpected(begin.error());
@@ -93,10 +101,18 @@ Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, ElementType type)
       return fail(ErrorCode::invalid_input, "the sweep has more than " + std::to_string(most_sizes) + " sizes",
                   "use a larger -f or -i");
     }
-    const std::int64_t next = next_size(size, factor, step.count);
-    size = std::max(next, size + 1);
+    const std::int64_t next = std::max(next_size(size, factor, step.count), size + 1);
+    // The largest size is one of them, wherever the steps before it lead.
+    size = size < end->count ? std::min(next, end->count) : next;
   }
   return sizes;
+}
+
+Result<Bytes> parse_one_size(const SizeFlags& flags, ElementType type) {
+  const auto sizes = parse_sizes(flags, type);
+  if (!sizes) return tl::unexpected(sizes.error());
+  if (sizes->size() == 1) return sizes->front();
+  return fail(ErrorCode::invalid_input, "-s: " + flags.single + " are several sizes", "name one, such as -s 64M");
 }
 
 Result<std::optional<std::uint32_t>> parse_ahead(const std::string& text) {

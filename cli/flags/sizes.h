@@ -20,7 +20,7 @@ struct SizeFlags {
   std::string end = "1G";
   std::string factor = "2";
   std::string step;    ///< Overrides the factor.
-  std::string single;  ///< -s: exactly this size.
+  std::string single;  ///< -s: exactly these sizes.
   std::string type = "float";
 
   /// Adds -b, -e, -f, -i, -s and -d; the defaults in the help are the members' values.
@@ -33,9 +33,12 @@ struct SizeFlags {
 inline constexpr std::array<std::string_view, 6> size_options = {"--minbytes",  "--maxbytes", "--stepfactor",
                                                                  "--stepbytes", "--size",     "--datatype"};
 
-/// The sizes, each rounded down to whole elements as nccl-tests does; at most 1,000 of them.
-/// Errors: invalid_input, naming the flag.
+/// The sizes, smallest first, each rounded down to whole elements as nccl-tests does; at most 1,000 of them. The last
+/// is -e, wherever factors and steps lead. Errors: invalid_input, naming the flag.
 Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, ElementType type);
+
+/// The one size of -s, for verbs that take one. Errors: invalid_input, naming the flag.
+Result<Bytes> parse_one_size(const SizeFlags& flags, ElementType type);
 
 /// The rounds of --ahead; nothing when the text is empty. Errors: invalid_input, naming the flag.
 Result<std::optional<std::uint32_t>> parse_ahead(const std::string& text);

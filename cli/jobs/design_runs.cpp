@@ -25,6 +25,12 @@ OrStop<DesignCollective> run_collective(const Console& console, const Topology& 
                                           {.may_be_unstored = profile == nullptr, .paths = paths_of(profile)});
   if (!candidates) return stop(candidates.error());
   if (candidates->made.empty()) return stop(candidates->refused.front().error);
+  if (is_nccl_algorithm(questions.algorithm) && !profile) {
+    return usage({ErrorCode::invalid_input,
+                  "-a: " + questions.algorithm + " needs a profile, which says what NCCL would pick, and " +
+                      topology.name() + " names none",
+                  "such as --profile nccl-hopper"});
+  }
   DesignCollective result{kind, std::nullopt, {}};
   const Rational& bound = candidates->bound.time_per_byte;
   if (const auto algbw = algbw_of(bound)) result.bound_busbw = *algbw * to_double(collective->busbw_factor());

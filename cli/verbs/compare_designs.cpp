@@ -22,6 +22,7 @@ struct DesignFlags {
   std::string collectives = "all_reduce,all_gather,all_to_all";
   std::string sizes = "64K,4M,256M";
   std::string algorithm = "auto";
+  std::vector<std::string> parameters;
   bool no_failures = false;
   bool strict = false;
   ScenarioFlags scenario;
@@ -51,7 +52,7 @@ OrStop<DesignQuestions> read_questions(const DesignFlags& flags) {
   if (questions.collectives.empty() || questions.sizes.empty()) {
     return usage({ErrorCode::invalid_input, "--collectives and --sizes name at least one each", "leave them out"});
   }
-  const auto algorithms = parse_algorithms(flags.algorithm);
+  const auto algorithms = parse_algorithms(flags.algorithm, false, true);
   if (!algorithms) return usage(algorithms.error());
   if (algorithms->size() != 1) {
     return usage({ErrorCode::invalid_input, "-a: designs are compared by one algorithm",
@@ -226,6 +227,7 @@ ExitCode run(const Console& console, const DesignFlags& flags) {
   for (const std::string& name : flags.designs) {
     TopologyFlags topology;
     topology.argument = name;
+    topology.parameters = flags.parameters;
     topology.strict = flags.strict;
     auto design = examine_design(console, topology, *questions);
     if (!design) return show(design.error());
@@ -257,7 +259,13 @@ void add_compare_designs_command(CLI::App& app, Session& session) {
   command->add_option("-c,--collectives", flags->collectives, "Comma-separated")
       ->option_text("NAMES (all_reduce,all_gather,all_to_all)");
   command->add_option("-s,--sizes", flags->sizes, "Message sizes, comma-separated")->option_text("SIZES (64K,4M,256M)");
-  command->add_option("-a,--algorithm", flags->algorithm, "One of " + algorithm_names())->option_text("NAME (auto)");
+  command
+      ->add_option("-a,--algorithm", flags->algorithm,
+                   "One of " + algorithm_names() + "; under profiles also nccl: what NCCL would run")
+      ->option_text("NAME (auto)");
+  command->add_option("-p,--parameter", flags->parameters, "Set a parameter of compact files, of each; may be repeated")
+      ->option_text("NAME=VALUE")
+      ->allow_extra_args(false);
   command->add_flag("--no-failures", flags->no_failures, "Do not look at what single failures cost");
   command->add_flag("--strict", flags->strict, "Warnings are errors");
   command

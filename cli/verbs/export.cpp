@@ -58,9 +58,9 @@ Result<ExportOptions> make_options(const ExportFlags& flags) {
   if (!type) return tl::unexpected(type.error());
   options.element_size = size_of(*type);
   if (flags.size.single.empty()) return options;
-  const auto sizes = parse_sizes(flags.size, *type);
-  if (!sizes) return tl::unexpected(sizes.error());
-  options.size = sizes->front();
+  const auto size = parse_one_size(flags.size, *type);
+  if (!size) return tl::unexpected(size.error());
+  options.size = *size;
   return options;
 }
 

@@ -64,7 +64,8 @@ struct Gaps {
   explicit Gaps(const std::vector<sweep::Row>& rows) {
     for (const sweep::Row& row : rows) {
       if (row.figures) continue;
-      row.is_unplanned() ? ++unplanned[row.key.algorithm] : ++failed[row.key.algorithm + ": " + row.reason];
+      row.is_unplanned() ? ++unplanned[row.key.algorithm]
+                         : ++failed[row.key.topology + ", " + row.key.algorithm + ": " + row.reason];
     }
   }
   static std::size_t sum(const std::map<std::string, std::size_t>& counts) {

@@ -200,7 +200,7 @@ VERBS = {
         "drawing": (["predicted-trace.json", "measured-trace.json", "--svg", "-"], {"--profile": "then A is a machine: shown by 'machine'"}),
     }),
     "compare-designs": ({"--collectives": ["-c", "broadcast"], "--sizes": ["-s", "1K"], "--algorithm": ["-a", "tree"],
-                         "--no-failures": ["--no-failures"], "--strict": ["--strict"], "--scenario": ["--scenario", "job.yaml"], "--csv": ["--csv"],
+                         "--no-failures": ["--no-failures"], "--parameter": ["-p", "gpus=6"], "--strict": ["--strict"], "--scenario": ["--scenario", "job.yaml"], "--csv": ["--csv"],
                          "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--paths": ["--paths", "any"]}, {
         "two": (["cluster.yaml", "other.yaml"], {})}),
     "calibrate": ({**TOPOLOGY, "--from": ["--from", "predicted.json"], "--output": ["-o", "out.yaml"],

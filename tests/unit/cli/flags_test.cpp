@@ -3,6 +3,7 @@
 #include "cli/flags/condition_flags.h"
 #include "cli/flags/flag_values.h"
 #include "cli/flags/packing_flags.h"
+#include "cli/flags/sizes.h"
 
 namespace espalier::cli {
 namespace {
@@ -66,6 +67,34 @@ TEST(FlagValues, MessageSizesAreWholeFloats) {
   const auto size = parse_message_size("1Q");
   ASSERT_FALSE(size);
   EXPECT_TRUE(size.error().message.starts_with("-s: ")) << size.error().message;
+}
+
+std::vector<std::int64_t> sizes_of(const SizeFlags& flags) {
+  const auto sizes = parse_sizes(flags, ElementType::float32);
+  EXPECT_TRUE(sizes) << sizes.error().message;
+  std::vector<std::int64_t> counts;
+  for (const Bytes size : sizes.value_or(std::vector<Bytes>{})) counts.push_back(size.count);
+  return counts;
+}
+
+TEST(SizeFlags, TheLargestSizeIsAlwaysOneOfThem) {
+  constexpr std::int64_t mega = 1 << 20, giga = 1 << 30;
+  EXPECT_EQ(sizes_of({.begin = "1M", .end = "1G", .factor = "64"}), (std::vector<std::int64_t>{mega, 64 * mega, giga}));
+  EXPECT_EQ(sizes_of({.begin = "1M", .end = "4M"}), (std::vector<std::int64_t>{mega, 2 * mega, 4 * mega}));
+  EXPECT_EQ(sizes_of({.begin = "0", .end = "10", .step = "4"}), (std::vector<std::int64_t>{0, 4, 8}));
+  EXPECT_EQ(sizes_of({.begin = "0", .end = "12", .step = "8"}), (std::vector<std::int64_t>{0, 8, 12}));
+  EXPECT_EQ(sizes_of({.begin = "1M", .end = "1M"}), (std::vector<std::int64_t>{mega}));
+}
+
+TEST(SizeFlags, SeveralMayBeNamed) {
+  constexpr std::int64_t mega = 1 << 20;
+  EXPECT_EQ(sizes_of({.single = "64M,1M,64M"}), (std::vector<std::int64_t>{mega, 64 * mega}));
+  EXPECT_EQ(sizes_of({.single = "1023"}), (std::vector<std::int64_t>{1020}));
+  EXPECT_FALSE(parse_sizes({.single = "1M,,2M"}, ElementType::float32));
+  EXPECT_EQ(parse_one_size({.single = "1M"}, ElementType::float32)->count, mega);
+  const auto one = parse_one_size({.single = "1M,2M"}, ElementType::float32);
+  ASSERT_FALSE(one);
+  EXPECT_EQ(one.error().message, "-s: 1M,2M are several sizes");
 }
 
 TEST(PackingFlags, BecomeLimits) {
