@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "planners/bounds/bound_prices.h"
+#include "planners/bounds/cut_bound.h"
 #include "planners/lp/few_columns.h"
 #include "planners/lp/trees/tree_images.h"
 #include "planners/lp/trees/tree_memory.h"
@@ -31,8 +32,9 @@ std::optional<TreeProgram> TreeProgram::make(const PlanningProblem& problem, Dir
   if (topology.rank_count() > most_program_ranks) return std::nullopt;
   if (std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) > most_share_sum) return std::nullopt;
   auto orbits = problem.orbit_graph(false, root.is_none() ? symmetry : Symmetry::none, shares);
-  // Where ranks must not relay no other finder plans.
-  const std::size_t more = topology.first_not_relaying().is_none() ? 1 : 2;
+  // Where ranks must not relay no other finder plans, and where the cut may be out of reach none knows the best.
+  const bool is_needed = !topology.first_not_relaying().is_none() || !trees_reach_cuts(problem);
+  const std::size_t more = is_needed ? 2 : 1;
   if (orbits->resources.count() > most_tree_resource_orbits * more) return std::nullopt;
   if (root.is_none() && orbits->ranks.count() > most_tree_rank_orbits * more) return std::nullopt;
   const bool inward = direction == Direction::reversed;
