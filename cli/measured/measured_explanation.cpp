@@ -114,8 +114,9 @@ std::string measured_text(const MeasuredExplanation& of) {
                   of.profile.empty() ? "" : ", profile " + of.profile);
   const auto algbw = algbw_of(of.bound.time_per_byte);
   text += fmt::format(
-      "The limit: busbw {} GB/s\n\n",
-      gigabytes_per_second(algbw ? std::optional(*algbw * to_double(of.collective.busbw_factor())) : std::nullopt));
+      "The limit: busbw {} GB/s{}\n\n",
+      gigabytes_per_second(algbw ? std::optional(*algbw * to_double(of.collective.busbw_factor())) : std::nullopt),
+      floor_mark(of.bound));
   if (of.calls.size() == 1) return text + path_of_call(of, of.calls.front());
   text += "What the last byte waited for, in parts of the measured time:\n" + measured_table(of).text("  ");
   return text +

@@ -85,6 +85,7 @@ nlohmann::ordered_json outlook_json(const planners::Outlook& outlook) {
   nlohmann::ordered_json document = {{"ranks", outlook.collective.rank_count},
                                      {"bound", {{"time_per_byte", to_string(outlook.bound.time_per_byte)}}}};
   document["bound"]["busbw"] = bound_rate ? nlohmann::ordered_json(*bound_rate) : nlohmann::ordered_json();
+  document["bound"]["floor"] = outlook.bound.is_floor;
   if (!outlook.fastest) return document;
   const RunReport& run = outlook.fastest->run;
   document["best"] = {{"algorithm", outlook.fastest->planner},
