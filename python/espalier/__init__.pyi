@@ -46,6 +46,7 @@ class Bound:
     cut: typing.List[str]
     what: str
     busbw: typing.Optional[float]
+    is_floor: bool
 
 class Breach(typing.NamedTuple):
     rule: str
