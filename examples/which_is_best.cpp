@@ -35,13 +35,15 @@ Result<Column> make_column(const Topology& machine, const Collective& collective
 
 /// The run with the chunk that is best for this size.
 Result<RunReport> run(const Column& column, Bytes size) {
-  return planners::find_best_cut(column.chunks, size, {}, [&](const Cut& cut, Picoseconds deadline) {
+  const auto evaluate = [&](const Cut& cut, Picoseconds deadline) -> Result<std::optional<RunReport>> {
     sim::Options options;
     options.size = size;
     options.set(cut);
-    options.deadline = deadline;
-    return column.simulator.run(options).map([](sim::Report report) -> RunReport { return report; });
-  });
+    const auto report = column.simulator.run_until(options, deadline);
+    if (!report) return tl::unexpected(report.error());
+    return *report ? std::optional<RunReport>(**report) : std::nullopt;
+  };
+  return planners::find_best_cut(column.chunks, size, {}, evaluate);
 }
 
 int fail(const Error& error) {

@@ -63,7 +63,8 @@ TEST(Affinity, IsTheNearestNicInsideTheMachine) {
 }
 
 TEST(Affinity, IsEmptyWhereNoNicIs) {
-  const Topology topology = *read_topology_file(std::string(ESPALIER_SOURCE_DIR) + "/configs/dgx1v-degraded.yaml").topology;
+  const std::string file = std::string(ESPALIER_SOURCE_DIR) + "/configs/dgx1v-degraded.yaml";
+  const Topology topology = *read_topology_file(file).topology;
   for (const Affinity& one : find_affinities(topology)) {
     EXPECT_TRUE(one.nics.empty() && one.bridges.empty() && one.fabric.empty());
   }
