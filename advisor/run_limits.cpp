@@ -63,7 +63,7 @@ class Experiments {
           return run(candidate.schedule, options_.size, cut, deadline);
         });
       }
-      const auto simulator = sim::Simulator::make(candidate.schedule, topology_, engines_);
+      const auto simulator = sim::Simulator::make_unverified(candidate.schedule, topology_, engines_);
       if (!simulator) return tl::unexpected(simulator.error());
       return planners::find_best_cut(candidate.chunks, options_.size, {}, [&](const Cut& cut, Picoseconds deadline) {
         sim::Options changed = options_;

@@ -178,8 +178,8 @@ const Result<sim::RepeatingSimulator>& ProfiledRuns::find_simulator(Option& opti
       const Result<sim::RepeatingSimulator>& alike = find_simulator(*first);
       option.simulator = alike ? alike->on(topology, engines) : tl::unexpected(alike.error());
     } else {
-      option.simulator = sim::RepeatingSimulator::make(option.pair.candidate->schedule, topology, engines,
-                                                       option.pair.candidate->symmetry);
+      option.simulator = sim::RepeatingSimulator::make_unverified(option.pair.candidate->schedule, topology, engines,
+                                                                  option.pair.candidate->symmetry);
     }
   });
   return *option.simulator;

@@ -25,9 +25,9 @@ RepeatingSimulator::RepeatingSimulator(const Schedule& schedule, const Topology&
                                        std::shared_ptr<const ScheduleSymmetry> symmetry)
     : schedule_(&schedule), topology_(&topology), engines_(engines), symmetry_(std::move(symmetry)) {}
 
-Result<RepeatingSimulator> RepeatingSimulator::make(const Schedule& schedule, const Topology& topology,
-                                                    const CopyEngines& engines,
-                                                    std::shared_ptr<const ScheduleSymmetry> symmetry) {
+Result<RepeatingSimulator> RepeatingSimulator::make_unverified(const Schedule& schedule, const Topology& topology,
+                                                               const CopyEngines& engines,
+                                                               std::shared_ptr<const ScheduleSymmetry> symmetry) {
   RepeatingSimulator made(schedule, topology, engines, std::move(symmetry));
   if (repeats_on(schedule, topology, engines, made.symmetry_.get())) {
     auto repeats = std::make_shared<const Repeats>(make_repeats(schedule, topology, *made.symmetry_));
@@ -54,7 +54,7 @@ Result<RepeatingSimulator> RepeatingSimulator::on(const Topology& topology, cons
 }
 
 Result<void> RepeatingSimulator::make_part(std::shared_ptr<const Repeats> repeats) {
-  auto part = Simulator::make(repeats->part, *topology_, engines_, repeats->places);
+  auto part = Simulator::make_unverified(repeats->part, *topology_, engines_, repeats->places);
   if (!part) return tl::unexpected(part.error());
   part_ = std::move(*part);
   repeats_ = std::move(repeats);
@@ -62,7 +62,7 @@ Result<void> RepeatingSimulator::make_part(std::shared_ptr<const Repeats> repeat
 }
 
 const Result<Simulator>& RepeatingSimulator::find_whole() const {
-  std::call_once(whole_->once, [&] { whole_->made = Simulator::make(*schedule_, *topology_, engines_); });
+  std::call_once(whole_->once, [&] { whole_->made = Simulator::make_unverified(*schedule_, *topology_, engines_); });
   return *whole_->made;
 }
 

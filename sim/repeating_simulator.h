@@ -20,10 +20,10 @@ namespace espalier::sim {
 class RepeatingSimulator {
  public:
   /// The schedule and the topology must outlive it. `symmetry`: of the schedule, in the same order; null where none is
-  /// known. Requirements, errors and cost as for Simulator::make.
-  [[nodiscard]] static Result<RepeatingSimulator> make(const Schedule& schedule, const Topology& topology,
-                                                       const CopyEngines& engines,
-                                                       std::shared_ptr<const ScheduleSymmetry> symmetry);
+  /// known. Errors and cost as for Simulator::make_unverified.
+  [[nodiscard]] static Result<RepeatingSimulator> make_unverified(const Schedule& schedule, const Topology& topology,
+                                                                  const CopyEngines& engines,
+                                                                  std::shared_ptr<const ScheduleSymmetry> symmetry);
 
   /// The same schedule on a network that differs in rates and latencies alone, as Simulator::on. Shares its part.
   [[nodiscard]] Result<RepeatingSimulator> on(const Topology& topology, const CopyEngines& engines) const;

@@ -11,6 +11,7 @@
 #include "base/format_units.h"
 #include "schedule/chunking.h"
 #include "schedule/relays.h"
+#include "schedule/verify/verify.h"
 #include "sim/contention_free/contention_free.h"
 #include "sim/core/history.h"
 #include "sim/core/workload.h"
@@ -188,11 +189,18 @@ Simulator::Simulator(Simulator&&) noexcept = default;
 Simulator& Simulator::operator=(Simulator&&) noexcept = default;
 Simulator::~Simulator() = default;
 
-Result<Simulator> Simulator::make(const Schedule& schedule, const Topology& topology, const CopyEngines& engines,
-                                  const Parts& places) {
+Result<Simulator> Simulator::make(const Schedule& schedule, const Topology& topology, const CopyEngines& engines) {
+  const std::string& name = schedule.algorithm;
+  const auto verified = require_verified(schedule, topology, "the schedule" + (name.empty() ? "" : " by " + name));
+  if (!verified) return tl::unexpected(verified.error());
+  return make_unverified(schedule, topology, engines);
+}
+
+Result<Simulator> Simulator::make_unverified(const Schedule& schedule, const Topology& topology,
+                                             const CopyEngines& engines, const Parts& places) {
   if (auto checked = check_engines(engines); !checked) return tl::unexpected(checked.error());
   Network network(topology, engines);
-  auto compiled = CompiledSchedule::make(schedule, topology, network, places);
+  auto compiled = CompiledSchedule::make_unverified(schedule, topology, network, places);
   if (!compiled) return tl::unexpected(compiled.error());
   auto shared = std::make_shared<const CompiledSchedule>(std::move(*compiled));
   return Simulator(std::unique_ptr<const Prepared>(
@@ -226,7 +234,7 @@ bool have_same_ends(const CopyEngines& one, const CopyEngines& other) {
 Result<Simulator> Simulator::on(const Topology& topology, const CopyEngines& engines) const {
   const Prepared& known = *prepared_;
   if (!have_same_paths(known.topology, topology) || !have_same_ends(known.engines, engines)) {
-    return make(known.schedule, topology, engines);
+    return make_unverified(known.schedule, topology, engines);
   }
   if (auto checked = check_engines(engines); !checked) return tl::unexpected(checked.error());
   return Simulator(std::unique_ptr<const Prepared>(
@@ -279,9 +287,16 @@ Result<Report> simulate(const Schedule& schedule, const Topology& topology, cons
   return simulator->run(options);
 }
 
-Result<std::optional<Report>> simulate_until(Picoseconds deadline, const Schedule& schedule, const Topology& topology,
-                                             const Options& options) {
-  const auto simulator = Simulator::make(schedule, topology);
+Result<Report> simulate_unverified(const Schedule& schedule, const Topology& topology, const Options& options,
+                                   const CopyEngines& engines) {
+  const auto simulator = Simulator::make_unverified(schedule, topology, engines);
+  if (!simulator) return tl::unexpected(simulator.error());
+  return simulator->run(options);
+}
+
+Result<std::optional<Report>> simulate_unverified_until(Picoseconds deadline, const Schedule& schedule,
+                                                        const Topology& topology, const Options& options) {
+  const auto simulator = Simulator::make_unverified(schedule, topology);
   if (!simulator) return tl::unexpected(simulator.error());
   return simulator->run_until(options, deadline);
 }

@@ -71,16 +71,22 @@ Result<void> check_engines(const CopyEngines& engines);
 /// cost less than as many calls of `simulate`. Safe to share between threads.
 class Simulator {
  public:
-  /// Both must outlive the simulator. `places` as for CompiledSchedule: nodes and links that stand for others take what
-  /// goes over these (planners/symmetric).
-  /// Requires: a schedule that passes `verify` on this topology.
+  /// Both must outlive the simulator.
+  /// Errors: invalid_input when the schedule does not pass `verify` on this topology, or the copy engines are past
+  /// their limits. Cost: of `verify` and of `make_unverified`.
+  [[nodiscard]] static Result<Simulator> make(const Schedule& schedule, const Topology& topology,
+                                              const CopyEngines& engines = {});
+
+  /// As `make`, of a schedule that nothing is proven of here: planners verify what they make, and a part of a schedule
+  /// does not do what the whole promises. `places` as for CompiledSchedule: nodes and links that stand for others take
+  /// what goes over these (planners/symmetric).
   /// Errors: invalid_input when an id or route is not of this topology, or the copy engines are past their limits.
   /// Cost: as Dependencies; 16 bytes per transfer beside it, and 32 per lane.
-  [[nodiscard]] static Result<Simulator> make(const Schedule& schedule, const Topology& topology,
-                                              const CopyEngines& engines = {}, const Parts& places = {});
+  [[nodiscard]] static Result<Simulator> make_unverified(const Schedule& schedule, const Topology& topology,
+                                                         const CopyEngines& engines = {}, const Parts& places = {});
 
   /// The same schedule on a network that differs in rates and latencies alone; where that changes neither what a route
-  /// passes nor what its messages cost, nothing is worked out again. Requirements and errors as for `make`; not of a
+  /// passes nor what its messages cost, nothing is worked out again. Errors as for `make_unverified`; not of a
   /// simulator with places.
   [[nodiscard]] Result<Simulator> on(const Topology& topology, const CopyEngines& engines = {}) const;
 
@@ -107,12 +113,16 @@ class Simulator {
   std::unique_ptr<const Prepared> prepared_;
 };
 
-/// Makes a Simulator and runs it once. Requirements and errors as there.
+/// Makes a Simulator and runs it once. Errors as there.
 Result<Report> simulate(const Schedule& schedule, const Topology& topology, const Options& options,
                         const CopyEngines& engines = {});
 
+/// The same by Simulator::make_unverified.
+Result<Report> simulate_unverified(const Schedule& schedule, const Topology& topology, const Options& options,
+                                   const CopyEngines& engines = {});
+
 /// The same with Simulator::run_until.
-Result<std::optional<Report>> simulate_until(Picoseconds deadline, const Schedule& schedule, const Topology& topology,
-                                             const Options& options);
+Result<std::optional<Report>> simulate_unverified_until(Picoseconds deadline, const Schedule& schedule,
+                                                        const Topology& topology, const Options& options);
 
 }  // namespace espalier::sim

@@ -182,8 +182,8 @@ Result<const sim::Simulator*> UnitRun::find_simulator(const Taken& taken, const 
   const auto index = static_cast<std::size_t>(taken.candidate - candidates_.made.data());
   Ready& ready = *ready_.at({index, key.copy_engines});
   std::call_once(ready.once, [&] {
-    ready.simulator =
-        sim::Simulator::make(taken.candidate->schedule, *topology_, circumstances_of(key, false).endpoints.engines());
+    ready.simulator = sim::Simulator::make_unverified(taken.candidate->schedule, *topology_,
+                                                      circumstances_of(key, false).endpoints.engines());
   });
   if (!*ready.simulator) return tl::unexpected(ready.simulator->error());
   return &**ready.simulator;

@@ -15,12 +15,13 @@ Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& c
       return fail(ErrorCode::unsupported, "one rank's part stands for all, and not all ranks have the same links", "");
     }
     made.folded_ = std::make_unique<const planners::FoldedNetwork>(fold(*candidate.symmetric, topology));
-    auto simulator = sim::Simulator::make(candidate.schedule, made.folded_->topology, engines, made.folded_->places);
+    auto simulator =
+        sim::Simulator::make_unverified(candidate.schedule, made.folded_->topology, engines, made.folded_->places);
     if (!simulator) return tl::unexpected(simulator.error());
     made.of_part_ = std::move(*simulator);
     return made;
   }
-  auto stored = sim::RepeatingSimulator::make(candidate.schedule, topology, engines, candidate.symmetry);
+  auto stored = sim::RepeatingSimulator::make_unverified(candidate.schedule, topology, engines, candidate.symmetry);
   if (!stored) return tl::unexpected(stored.error());
   made.stored_ = std::move(*stored);
   return made;

@@ -166,12 +166,9 @@ OrStop<void> PredictionFlags::check_plan(const Input& given) const {
     return stop({ErrorCode::invalid_input, "the plan carries no network, so its links have no rates",
                  "give the topology with --topology"});
   }
-  const VerifyReport report = verify(*given.schedule, given.topology, 1);
-  if (report.ok()) return {};
-  const Breach& breach = report.breaches.front();
-  return stop({ErrorCode::invalid_input,
-               fmt::format("{} breaks rule {}: {}", input.argument, to_string(breach.rule), breach.message),
-               "espalier verify lists every breach"});
+  const auto verified = require_verified(*given.schedule, given.topology, input.argument);
+  if (!verified) return stop(verified.error());
+  return {};
 }
 
 }  // namespace espalier::cli

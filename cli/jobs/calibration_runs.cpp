@@ -250,7 +250,7 @@ class RunSimulators {
     auto ready = ready_.find(&schedule);
     if (ready == ready_.end()) {
       const auto own = std::make_shared<const Topology>(topology);
-      auto made = sim::Simulator::make(schedule, *own);
+      auto made = sim::Simulator::make_unverified(schedule, *own);
       if (!made) return tl::unexpected(made.error());
       ready = ready_.emplace(&schedule, std::pair(own, std::move(*made))).first;
     }

@@ -194,14 +194,8 @@ ExitCode run_on_gpus(const Console& console, const RunFlags& flags, Input& input
   const auto task = resolve_run(flags, input);
   if (!task) return console.refuse_usage(task.error());
   if (input.schedule) {
-    const VerifyReport report = verify(*input.schedule, input.topology, 1);
-    if (!report.ok()) {
-      const Breach& breach = report.breaches.front();
-      return console.refuse(
-          {ErrorCode::invalid_input,
-           fmt::format("{} breaks rule {}: {}", flags.input.argument, to_string(breach.rule), breach.message),
-           "espalier verify lists every breach"});
-    }
+    const auto verified = require_verified(*input.schedule, input.topology, flags.input.argument);
+    if (!verified) return console.refuse(verified.error());
   }
   const auto gpus = open_gpus(task->collective.rank_count);
   if (!gpus) {

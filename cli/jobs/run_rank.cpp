@@ -192,14 +192,8 @@ ExitCode run_rank(const Console& console, const RunFlags& flags, const engine::l
                            "start as many processes as the topology has ranks, or choose ranks with --ranks"});
   }
   if (input.schedule) {
-    const VerifyReport report = verify(*input.schedule, input.topology, 1);
-    if (!report.ok()) {
-      const Breach& breach = report.breaches.front();
-      return console.refuse(
-          {ErrorCode::invalid_input,
-           fmt::format("{} breaks rule {}: {}", flags.input.argument, to_string(breach.rule), breach.message),
-           "espalier verify lists every breach"});
-    }
+    const auto verified = require_verified(*input.schedule, input.topology, flags.input.argument);
+    if (!verified) return console.refuse(verified.error());
   }
   std::unique_ptr<engine::Device> gpu;
   if (flags.device == "cuda-ranks" || flags.device == "cuda-ranks-copies") {

@@ -82,13 +82,7 @@ Result<void> load_plan(const Console& console, const std::string& path, const To
   if (!text) return tl::unexpected(text.error());
   auto plan = read_plan(*text, path, &topology);
   if (!plan) return tl::unexpected(plan.error());
-  const VerifyReport report = verify(plan->schedule, topology, 1);
-  if (!report.ok()) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{} breaks rule {}: {}", path, to_string(report.breaches.front().rule),
-                            report.breaches.front().message),
-                "espalier verify lists every breach");
-  }
+  if (auto verified = require_verified(plan->schedule, topology, path); !verified) return verified;
   hints.plan = std::move(plan->schedule);
   return {};
 }

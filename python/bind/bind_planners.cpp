@@ -36,7 +36,7 @@ Result<std::optional<RunReport>> evaluate(const Topology& topology, const Schedu
   sim::Options options;
   options.size = size;
   options.set(cut);
-  return sim::simulate_until(deadline, schedule, topology, options);
+  return sim::simulate_unverified_until(deadline, schedule, topology, options);
 }
 
 /// The schedule of a planner, or the one that is fastest at a size.

@@ -35,10 +35,8 @@ Result<Schedule> read_checked_plan(const std::string& path) {
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   auto plan = read_plan(text, path);
   if (!plan) return tl::unexpected(plan.error());
-  if (const VerifyReport report = verify(plan->schedule, plan->topology, 1); !report.ok()) {
-    return fail(ErrorCode::invalid_input,
-                path + ": " + describe(report.breaches.front(), plan->schedule, plan->topology),
-                "espalier verify says more");
+  if (auto verified = require_verified(plan->schedule, plan->topology, path); !verified) {
+    return tl::unexpected(verified.error());
   }
   return std::move(plan->schedule);
 }

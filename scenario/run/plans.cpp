@@ -46,7 +46,7 @@ Result<Schedule> plan_auto(const Topology& topology, planners::Paths paths, cons
     options.set(cut);
     options.chunk = std::max(cut.chunk, Bytes{element_size});
     options.element_size = element_size;
-    return sim::simulate_until(deadline, schedule, topology, options);
+    return sim::simulate_unverified_until(deadline, schedule, topology, options);
   };
   const auto choice = planners::choose(*candidates, size, evaluate);
   if (!choice) return tl::unexpected(choice.error());
@@ -150,7 +150,8 @@ Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
   auto plan = std::make_unique<Plan>();
   plan->planned = planned.get();
   plan->links = links_of(planned->schedule, footprint->places.links);
-  auto compiled = sim::CompiledSchedule::make(planned->schedule, shape.topology, network_, footprint->places);
+  auto compiled =
+      sim::CompiledSchedule::make_unverified(planned->schedule, shape.topology, network_, footprint->places);
   if (!compiled) return tl::unexpected(compiled.error());
   plan->compiled = std::make_unique<const sim::CompiledSchedule>(*std::move(compiled));
   plans_.push_back(std::move(plan));

@@ -50,4 +50,26 @@ VerifyReport verify(const Schedule& schedule, const Topology& topology, std::siz
   return std::move(breaches).report();
 }
 
+namespace {
+
+Result<void> refuse_breaches(const VerifyReport& report, std::string_view name) {
+  if (report.ok()) return {};
+  const Breach& first = report.breaches.front();
+  return fail(ErrorCode::invalid_input,
+              fmt::format("{} breaks rule {}: {}", name, to_string(first.rule), first.message),
+              "espalier verify lists every breach");
+}
+
+}  // namespace
+
+Result<void> require_verified(const Schedule& schedule, const Topology& topology, std::string_view name) {
+  return refuse_breaches(verify(schedule, topology, 1), name);
+}
+
+Result<void> require_structure(const Schedule& schedule, const Topology& topology, std::string_view name) {
+  BreachList breaches(1);
+  verify_structure(schedule, topology, breaches);
+  return refuse_breaches(std::move(breaches).report(), name);
+}
+
 }  // namespace espalier

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
@@ -48,5 +49,12 @@ struct VerifyReport {
 /// is checked first; the meaning (S5-S7, S9) and the relays (S8) only when the structure is right. Cost: O(slice moves
 /// x ranks / 64) time, O(ranks x (ranks + relays) / 8) bytes and four bytes per slice move.
 VerifyReport verify(const Schedule& schedule, const Topology& topology, std::size_t max_reported = 100);
+
+/// Nothing for a schedule that passes `verify`. Errors: invalid_input with the first breach, "NAME breaks rule S7:
+/// ...".
+Result<void> require_verified(const Schedule& schedule, const Topology& topology, std::string_view name);
+
+/// The same for the rules S1 to S4 alone, which is all that loads stand on.
+Result<void> require_structure(const Schedule& schedule, const Topology& topology, std::string_view name);
 
 }  // namespace espalier

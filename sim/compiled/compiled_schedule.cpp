@@ -115,8 +115,8 @@ bool fits(const Topology& topology, const Network& network, const Parts& places)
 
 }  // namespace
 
-Result<CompiledSchedule> CompiledSchedule::make(const Schedule& schedule, const Topology& topology,
-                                                const Network& network, const Parts& places) {
+Result<CompiledSchedule> CompiledSchedule::make_unverified(const Schedule& schedule, const Topology& topology,
+                                                           const Network& network, const Parts& places) {
   if (auto checked = check_transfers(schedule); !checked) return tl::unexpected(checked.error());
   const auto is_node = [&](NodeId node) { return node.index() < topology.node_count(); };
   if (!fits(topology, network, places) || schedule.collective.rank_count != topology.rank_count() ||

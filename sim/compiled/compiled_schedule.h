@@ -38,11 +38,11 @@ class CompiledSchedule {
   /// The schedule must outlive the compiled schedule. `topology` is the one that the schedule was planned on: the
   /// network's; or one that differs from it in its ranks alone (a process group, topology/names/group.h); or a part of
   /// it (without.h), with `places` saying which nodes and links of the network its own are. Empty places: the same ids.
-  /// Requires: a schedule that passes `verify` on this topology.
+  /// Requires: a schedule that passes `verify` on this topology, which is not proven here.
   /// Errors: invalid_input when an id or route is not of this topology.
   /// Cost: as Dependencies; 16 bytes per transfer beside it, and 48 per lane.
-  [[nodiscard]] static Result<CompiledSchedule> make(const Schedule& schedule, const Topology& topology,
-                                                     const Network& network, const Parts& places = {});
+  [[nodiscard]] static Result<CompiledSchedule> make_unverified(const Schedule& schedule, const Topology& topology,
+                                                                const Network& network, const Parts& places = {});
 
   [[nodiscard]] const Schedule& schedule() const { return *schedule_; }
   [[nodiscard]] const Dependencies& dependencies() const { return dependencies_; }

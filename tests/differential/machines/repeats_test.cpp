@@ -301,10 +301,10 @@ TEST(RepeatingSimulator, SaysWhatTheWholeDoesOnEveryNetwork) {
   const auto symmetry = find_symmetry(schedule, boxes_alone, MoveOrder::same);
   ASSERT_TRUE(symmetry);
   const auto known = std::make_shared<const ScheduleSymmetry>(*symmetry);
-  const auto first = sim::RepeatingSimulator::make(schedule, boxes_alone, {}, known);
+  const auto first = sim::RepeatingSimulator::make_unverified(schedule, boxes_alone, {}, known);
   ASSERT_TRUE(first);
   const auto there = first->on(of_software, {});
-  const auto made_there = sim::RepeatingSimulator::make(schedule, of_software, {}, known);
+  const auto made_there = sim::RepeatingSimulator::make_unverified(schedule, of_software, {}, known);
   const auto whole = sim::Simulator::make(schedule, of_software);
   ASSERT_TRUE(there && made_there && whole);
   const auto expect_equal = [&](const sim::Options& options, bool is_a_part) {
@@ -342,7 +342,7 @@ TEST(RepeatingSimulator, RunsAllWhereEnginesTellPartsApart) {
   const auto known = std::make_shared<const ScheduleSymmetry>(*symmetry);
   sim::CopyEngines engines;
   engines.message = {300'000};
-  const auto first = sim::RepeatingSimulator::make(schedule, topology, {}, known);
+  const auto first = sim::RepeatingSimulator::make_unverified(schedule, topology, {}, known);
   ASSERT_TRUE(first);
   const auto there = first->on(topology, engines);
   const auto whole = sim::Simulator::make(schedule, topology, engines);

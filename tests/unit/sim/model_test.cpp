@@ -38,7 +38,7 @@ class World {
       : topology_(machine.topology()),
         schedule_(machine.schedule()),
         network_(topology_),
-        compiled_(*CompiledSchedule::make(schedule_, topology_, network_)),
+        compiled_(*CompiledSchedule::make_unverified(schedule_, topology_, network_)),
         model_(sim::make_model(ModelKind::link, network_, conditions)) {}
 
   Model& model() { return *model_; }
@@ -232,7 +232,7 @@ TEST(Model, RunsAtOnceAreOneScheduleOfAll) {
     ASSERT_TRUE(expected) << expected.error().message;
 
     const Network network(topology);
-    const auto compiled = CompiledSchedule::make(alone, topology, network);
+    const auto compiled = CompiledSchedule::make_unverified(alone, topology, network);
     ASSERT_TRUE(compiled);
     const auto model = sim::make_model(ModelKind::link, network, {});
     std::vector<RankEnd> ended;
