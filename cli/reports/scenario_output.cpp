@@ -77,7 +77,7 @@ std::string way_text(const scenario::AveragingSummary& summary) {
 }
 
 /// How gossip and compression went, and what an all_reduce in their place gives.
-std::string averaging_text(const Scenario& scenario, const JobReport& report, const std::optional<PlainRun>& plain) {
+std::string averaging_text(const Scenario& scenario, const JobReport& report, const std::optional<OtherRun>& plain) {
   if (scenario.averaged.empty()) return {};
   std::string text;
   for (const auto& summary : summarize_averaging(scenario.job, report, scenario.averaged)) {
@@ -93,8 +93,15 @@ std::string averaging_text(const Scenario& scenario, const JobReport& report, co
                             plain->most_bytes_sent, times, format_duration(plain->elapsed));
 }
 
+/// How much it matters what a profiler's trace does not say.
+std::string guesses_text(const Scenario& scenario, const JobReport& report, const std::optional<OtherRun>& most) {
+  if (scenario.guessed_waits == 0 || !scenario.averaged.empty() || !most) return {};
+  return fmt::format("# {}: elapsed {} if no kernel did, {} if each waited for all that had ended when it began\n",
+                     guessed_waits_text(scenario), format_duration(report.elapsed), format_duration(most->elapsed));
+}
+
 nlohmann::ordered_json averaging_json(const Scenario& scenario, const JobReport& report,
-                                      const std::optional<PlainRun>& plain) {
+                                      const std::optional<OtherRun>& plain) {
   constexpr std::array<std::string_view, 3> graphs = {"network", "ring", "exponential"};
   nlohmann::ordered_json entries = nlohmann::ordered_json::array();
   for (const auto& summary : summarize_averaging(scenario.job, report, scenario.averaged)) {
@@ -118,7 +125,7 @@ nlohmann::ordered_json averaging_json(const Scenario& scenario, const JobReport&
 }
 
 std::string header(const Scenario& scenario, const JobReport& report, const std::string& profile,
-                   const std::optional<PlainRun>& plain) {
+                   const std::optional<OtherRun>& plain) {
   const auto& settings = scenario.settings;
   std::string text = fmt::format("# {} on {}  {}  model {}", scenario.name, scenario.topology.name(),
                                  counted(scenario.topology.rank_count(), "rank"), sim::to_string(settings.model));
@@ -130,7 +137,7 @@ std::string header(const Scenario& scenario, const JobReport& report, const std:
       "\n# elapsed {}: compute {:.1f} %, exposed communication {:.1f} %, waiting for others {:.1f} %, idle {:.1f} %\n",
       format_duration(report.elapsed), 100 * time.compute, 100 * time.exposed, 100 * time.waiting, 100 * time.idle);
   if (scenario.training) text += training_text(*scenario.training, report.elapsed);
-  return text + averaging_text(scenario, report, plain);
+  return text + averaging_text(scenario, report, plain) + guesses_text(scenario, report, plain);
 }
 
 std::string calls_text(const Scenario& scenario, const JobReport& report) {
@@ -232,6 +239,11 @@ nlohmann::ordered_json rank_json(const std::string& name, const RankTime& time) 
 
 }  // namespace
 
+std::string guessed_waits_text(const Scenario& scenario) {
+  return fmt::format("the trace does not say whether kernels waited for other streams in {} cases",
+                     scenario.guessed_waits);
+}
+
 Table calls_table(const Scenario& scenario, const JobReport& report) {
   const auto summaries = summarize_calls(scenario.job, report);
   Table table;
@@ -254,13 +266,13 @@ Table calls_table(const Scenario& scenario, const JobReport& report) {
 }
 
 std::string scenario_text(const Scenario& scenario, const JobReport& report, const std::string& profile,
-                          const std::optional<PlainRun>& plain) {
+                          const std::optional<OtherRun>& plain) {
   return header(scenario, report, profile, plain) + calls_text(scenario, report) + ranks_table(scenario, report) +
          links_text(scenario, report) + events_text(scenario, report);
 }
 
 nlohmann::ordered_json scenario_json(const Scenario& scenario, const JobReport& report, const std::string& profile,
-                                     const std::optional<PlainRun>& plain) {
+                                     const std::optional<OtherRun>& plain) {
   nlohmann::ordered_json document = {{"schema", "espalier/scenario/1"},
                                      {"scenario", scenario.name},
                                      {"topology", scenario.topology.name()},
@@ -280,6 +292,9 @@ nlohmann::ordered_json scenario_json(const Scenario& scenario, const JobReport& 
   if (!profile.empty()) document["profile"] = profile;
   if (scenario.training) document["training"] = training_json(*scenario.training, report.elapsed);
   if (!scenario.averaged.empty()) document["averaging"] = averaging_json(scenario, report, plain);
+  if (scenario.guessed_waits > 0 && scenario.averaged.empty() && plain) {
+    document["guessed_waits"] = {{"cases", scenario.guessed_waits}, {"elapsed_if_all", plain->elapsed.seconds()}};
+  }
   auto& calls = document["calls"] = nlohmann::ordered_json::array();
   for (const CallSummary& call : summarize_calls(scenario.job, report)) {
     calls.push_back({{"call", call.label},

@@ -11,21 +11,24 @@
 
 namespace espalier::cli {
 
-/// A run of Scenario::plain.
-struct PlainRun {
+/// A run of Scenario::other.
+struct OtherRun {
   Picoseconds elapsed;
   std::int64_t most_bytes_sent = 0;  ///< scenario::most_bytes_sent.
 };
 
 /// The tables of `simulate --scenario`: the whole, calls, ranks, links. `profile`: the one that counts, or empty.
 std::string scenario_text(const scenario::Scenario& scenario, const scenario::JobReport& report,
-                          const std::string& profile, const std::optional<PlainRun>& plain = std::nullopt);
+                          const std::string& profile, const std::optional<OtherRun>& plain = std::nullopt);
+
+/// "12 waits of kernels for other streams are not in the trace, and guessed". Of a scenario with such.
+std::string guessed_waits_text(const scenario::Scenario& scenario);
 
 /// A row per kind of call, for --csv; of a job without calls the titles alone.
 Table calls_table(const scenario::Scenario& scenario, const scenario::JobReport& report);
 
 /// The same and each rank's time as "espalier/scenario/1".
 nlohmann::ordered_json scenario_json(const scenario::Scenario& scenario, const scenario::JobReport& report,
-                                     const std::string& profile, const std::optional<PlainRun>& plain = std::nullopt);
+                                     const std::string& profile, const std::optional<OtherRun>& plain = std::nullopt);
 
 }  // namespace espalier::cli

@@ -85,19 +85,19 @@ Result<scenario::JobReport> run_with_progress(const Console& console, const scen
   return scenario::run_job(job, scenario.topology, scenario.disturbances, settings);
 }
 
-/// How it goes with an all_reduce for each gossip and each compression; nothing for a scenario without them.
-Result<std::optional<PlainRun>> run_plain(const Console& console, const scenario::Scenario& scenario) {
-  if (scenario.averaged.empty()) return std::nullopt;
-  const auto report = run_with_progress(console, scenario, scenario.plain);
+/// How it goes with the scenario's other job; nothing for a scenario without one.
+Result<std::optional<OtherRun>> run_other(const Console& console, const scenario::Scenario& scenario) {
+  if (scenario.averaged.empty() && scenario.guessed_waits == 0) return std::nullopt;
+  const auto report = run_with_progress(console, scenario, scenario.other);
   if (!report) return tl::unexpected(report.error());
-  return PlainRun{report->elapsed, most_bytes_sent(*report, scenario.topology)};
+  return OtherRun{report->elapsed, most_bytes_sent(*report, scenario.topology)};
 }
 
 ExitCode run(const Console& console, const scenario::Scenario& scenario, const ScenarioFlags& flags,
              const std::string& profile) {
   const auto report = run_with_progress(console, scenario, scenario.job);
   if (!report) return console.refuse(report.error());
-  const auto plain = run_plain(console, scenario);
+  const auto plain = run_other(console, scenario);
   if (!plain) return console.refuse(plain.error());
   if (console.csv) {
     console.print_bytes(calls_table(scenario, *report).csv());
@@ -117,6 +117,8 @@ ExitCode run(const Console& console, const scenario::Scenario& scenario, const S
 }
 
 ExitCode explain(const Console& console, const scenario::Scenario& scenario, const std::string& profile) {
+  if (scenario.guessed_waits > 0)
+    console.note(guessed_waits_text(scenario) + " (simulate shows how much that may matter)");
   const auto limits = [&] {
     Progress progress(console, "simulating it and single changes", 0);
     progress.step("itself");

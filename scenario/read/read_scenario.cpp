@@ -153,16 +153,15 @@ void check_version(const Fields& fields) {
        "this program reads version 1"});
 }
 
-/// The job of a scenario that was read without errors, with an all_reduce for each gossip and each compression.
-Job read_plain(const Fields& fields, const Scenario& scenario, const std::optional<std::filesystem::path>& folder,
-               ScenarioOptions options) {
-  options.averages_plainly = true;
+/// The job of a scenario that was read without errors, read otherwise.
+Job read_again(const Fields& fields, const Scenario& scenario, const std::optional<std::filesystem::path>& folder,
+               const ScenarioOptions& options) {
   Findings none;
-  Scenario plain{scenario.name, scenario.topology, {}, {}, {}, {}, {}, {}};
-  ScenarioContext context{none, plain, options, folder, Environment(), {}, {}};
+  Scenario other{scenario.name, scenario.topology, {}, {}, {}, {}, {}, {}, 0, {}};
+  ScenarioContext context{none, other, options, folder, Environment(), {}, {}};
   read_parts(context, fields);
-  ESPALIER_CHECK(none.empty(), "what was right is right as all_reduce");
-  return std::move(plain.job);
+  ESPALIER_CHECK(none.empty(), "what was right is right as all_reduce, and with more waits");
+  return std::move(other.job);
 }
 
 ScenarioReading read(Findings& findings, const SourceFiles::File& file,
@@ -175,13 +174,17 @@ ScenarioReading read(Findings& findings, const SourceFiles::File& file,
       check_version(fields);
       auto topology = find_topology(fields, options, folder);
       if (topology) {
-        Scenario scenario{fields.text("name").value_or(""), *std::move(topology), {}, {}, {}, {}, {}, {}};
+        Scenario scenario{fields.text("name").value_or(""), *std::move(topology), {}, {}, {}, {}, {}, {}, 0, {}};
         if (scenario.name.empty())
           scenario.name = std::filesystem::path(findings.source_name(file.source)).stem().string();
         ScenarioContext context{findings, scenario, options, folder, Environment(), {}, {}};
         read_parts(context, fields);
-        if (findings.empty() && !scenario.averaged.empty())
-          scenario.plain = read_plain(fields, scenario, folder, options);
+        if (findings.empty() && (!scenario.averaged.empty() || scenario.guessed_waits > 0)) {
+          ScenarioOptions otherwise = options;
+          otherwise.averages_plainly = !scenario.averaged.empty();
+          if (!otherwise.averages_plainly) otherwise.kernel_waits = WaitReading::most;
+          scenario.other = read_again(fields, scenario, folder, otherwise);
+        }
         if (findings.empty()) result.scenario = std::move(scenario);
       }
     }

@@ -12,6 +12,7 @@
 #include "scenario/run/run_job.h"
 #include "scenario/workload/averaging.h"
 #include "scenario/workload/job.h"
+#include "scenario/workload/kineto/kernel_waits.h"
 #include "scenario/workload/training_figures.h"
 #include "topology/topology.h"
 
@@ -27,7 +28,11 @@ struct Scenario {
   std::optional<TrainingFigures> training;  ///< Of a training step that is given as a model.
   std::optional<TrainingModel> model;       ///< Then: the model, with `data` filled in.
   std::vector<AveragedUse> averaged;        ///< By gossip or compressed.
-  Job plain;  ///< Where there is any of those: the job with an all_reduce for each, to compare with.
+  /// Of profilers' traces: how often it is not known whether a kernel waited for one on another stream.
+  std::uint64_t guessed_waits = 0;
+  /// Where there is any of those two: the job with an all_reduce for each that is averaged; the job where kernels wait
+  /// for all that had ended when they began.
+  Job other;
 };
 
 /// What came of reading a scenario: all of it, or the errors that kept it from being one.
@@ -47,8 +52,9 @@ struct ScenarioOptions {
   std::optional<std::string> model;
   /// Gossip and compression become the all_reduce that they stand for.
   bool averages_plainly = false;
-  std::optional<Parallelism> parallelism;  ///< Of a training step that is given as a model.
-  std::size_t most_tasks = max_tasks;      ///< Lower it to read many files of unknown origin.
+  WaitReading kernel_waits = WaitReading::least;  ///< Of profilers' traces.
+  std::optional<Parallelism> parallelism;         ///< Of a training step that is given as a model.
+  std::size_t most_tasks = max_tasks;             ///< Lower it to read many files of unknown origin.
   /// The most bytes of all traces of a scenario together, unpacked.
   std::size_t most_trace_bytes = std::size_t{512} << 20U;
 };

@@ -178,6 +178,7 @@ Result<std::string> read_bytes(const std::filesystem::path& path, std::size_t mo
 struct Traces {
   std::vector<std::vector<ChakraNode>> nodes;              ///< By rank.
   std::map<std::string, std::vector<std::size_t>> groups;  ///< That the traces define themselves.
+  std::uint64_t guessed = 0;                               ///< KinetoTrace::guessed of all.
 };
 
 /// A file of the folder as far as there is room, unpacked; takes its size off the room.
@@ -208,7 +209,7 @@ std::optional<std::string> find_trace(const std::filesystem::path& folder, const
 /// The traces PREFIX.0.et, PREFIX.1.et, ... or .json as far as they are there; or one file of all ranks, PREFIX itself,
 /// when it ends in .goal or, compiled, in .bin.
 Result<Traces> read_traces(const std::filesystem::path& folder, const std::string& prefix, std::size_t most,
-                           std::size_t most_bytes) {
+                           std::size_t most_bytes, WaitReading reading) {
   std::size_t room = most_bytes;
   Traces traces;
   const bool is_compiled = prefix.ends_with(".bin") || prefix.ends_with(".bin.gz");
@@ -235,10 +236,11 @@ Result<Traces> read_traces(const std::filesystem::path& folder, const std::strin
     const auto bytes = read_unpacked(folder, name, room, most_bytes);
     if (!bytes) return tl::unexpected(bytes.error());
     if (is_kineto) {
-      auto read = read_kineto(*bytes, name, names.size());
+      auto read = read_kineto(*bytes, name, names.size(), reading);
       if (!read) return tl::unexpected(read.error());
       traces.nodes.push_back(std::move(read->nodes));
       traces.groups.merge(read->groups);
+      traces.guessed += read->guessed;
       continue;
     }
     auto nodes = read_chakra(*bytes, name);
@@ -266,7 +268,8 @@ void read_trace(ScenarioContext& context, const Fields& fields, const std::vecto
                   "write 'trace: step' for the files step.0.et, step.1.et, ...");
     return;
   }
-  const auto traces = read_traces(*context.folder, *prefix, ranks.size(), context.options.most_trace_bytes);
+  const auto traces = read_traces(*context.folder, *prefix, ranks.size(), context.options.most_trace_bytes,
+                                  context.options.kernel_waits);
   if (!traces) return context.error(mark, scenario_codes::bad_trace, traces.error());
   ChakraOptions options{ranks, {}, type.value_or(ElementType::float32), rate, *chunk};
   for (const auto& [name, of_traces] : traces->groups) {
@@ -276,6 +279,7 @@ void read_trace(ScenarioContext& context, const Fields& fields, const std::vecto
   for (const auto& [name, groups] : context.groups) {
     if (groups.size() == 1) options.groups[name].assign(job.ranks(groups[0]).begin(), job.ranks(groups[0]).end());
   }
+  context.scenario.guessed_waits += traces->guessed;
   const auto added = add_chakra(context.scenario.job, traces->nodes, options);
   if (!added) context.error(mark, scenario_codes::bad_trace, added.error());
 }

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "scenario/workload/chakra.h"
+#include "scenario/workload/kineto/kernel_waits.h"
 
 namespace espalier::scenario {
 
@@ -34,13 +35,14 @@ Result<std::vector<std::vector<ChakraNode>>> read_goal_binary(std::string_view b
 struct KinetoTrace {
   std::vector<ChakraNode> nodes;
   std::map<std::string, std::vector<std::size_t>> groups;  ///< Ranks of the traces, by the name that nodes give.
+  std::uint64_t guessed = 0;                               ///< KernelWaits::guessed.
 };
 
 /// Reads the GPU kernels of a PyTorch profiler's trace (Kineto, JSON). Kernels of NCCL become collectives and messages
-/// of their process group; all others compute for as long as they took. A kernel waits for the one before on its stream
-/// and for all that had ended on other streams when it began; what then passed until it began, it pauses. `ranks`: how
-/// many traces there are. Errors: invalid_input where the file is no such trace; unsupported for collectives and groups
-/// that it does not say enough of, naming the kernel.
-Result<KinetoTrace> read_kineto(std::string_view text, const std::string& name, std::size_t ranks);
+/// of their process group; all others compute for as long as they took. What a kernel waits for is KernelWaits'; what
+/// then passed until it began, it pauses. `ranks`: how many traces there are. Errors: invalid_input where the file is
+/// no such trace; unsupported for collectives and groups that it does not say enough of, naming the kernel.
+Result<KinetoTrace> read_kineto(std::string_view text, const std::string& name, std::size_t ranks,
+                                WaitReading reading = WaitReading::least);
 
 }  // namespace espalier::scenario

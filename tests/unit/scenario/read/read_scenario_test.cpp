@@ -28,7 +28,8 @@ ScenarioReading read(const std::string& text, std::size_t ranks = 4) {
 Scenario accept(const std::string& text, std::size_t ranks = 4) {
   ScenarioReading reading = read(text, ranks);
   for (const Diagnostic& diagnostic : reading.diagnostics) ADD_FAILURE() << render(diagnostic, false);
-  return reading.scenario ? *std::move(reading.scenario) : Scenario{"", test::star(ranks), {}, {}, {}, {}, {}, {}};
+  return reading.scenario ? *std::move(reading.scenario)
+                          : Scenario{"", test::star(ranks), {}, {}, {}, {}, {}, {}, 0, {}};
 }
 
 TEST(ReadScenario, MakesCallsOfCollectives) {
@@ -62,8 +63,8 @@ collectives:
   ASSERT_EQ(scenario.averaged.size(), 2U);
   EXPECT_EQ(scenario.averaged[0].vectors.size(), 2U);
   EXPECT_EQ(scenario.averaged[0].vectors[0].rounds, 5);
-  ASSERT_EQ(scenario.plain.calls().size(), 3U);
-  for (const Call& call : scenario.plain.calls()) EXPECT_EQ(call.kind, CollectiveKind::all_reduce);
+  ASSERT_EQ(scenario.other.calls().size(), 3U);
+  for (const Call& call : scenario.other.calls()) EXPECT_EQ(call.kind, CollectiveKind::all_reduce);
 }
 
 TEST(ReadScenario, TrainingSendsTheFactorsOfItsMatrices) {
@@ -74,8 +75,8 @@ TEST(ReadScenario, TrainingSendsTheFactorsOfItsMatrices) {
   ASSERT_EQ(scenario.job.calls().size(), 2U);
   EXPECT_EQ(scenario.job.calls()[0].size.count, 2 * 2 * 9 * 64 * 2);  // rank, layers, rows, bfloat16
   EXPECT_EQ(scenario.job.calls()[1].size.count, 2 * 2 * 9 * 64 * 2);
-  ASSERT_EQ(scenario.plain.calls().size(), 1U);
-  EXPECT_EQ(scenario.plain.calls()[0].size.count, 2 * 12 * 64 * 64 * 2);
+  ASSERT_EQ(scenario.other.calls().size(), 1U);
+  EXPECT_EQ(scenario.other.calls()[0].size.count, 2 * 12 * 64 * 64 * 2);
 }
 
 TEST(ReadScenario, KnowsCircumstances) {

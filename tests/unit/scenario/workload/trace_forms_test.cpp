@@ -248,7 +248,7 @@ std::string kineto(const std::vector<std::string>& events) {
   return R"({"traceEvents": [)" + text + "]}";
 }
 
-TEST(Kineto, KernelsWaitForWhatHadEndedWhenTheyBegan) {
+TEST(Kineto, KernelsWaitForWhatTheyWereSeenToWaitFor) {
   // Rank 0: 10 us of a kernel, 2 us of nothing, an all_reduce, a kernel beside it that had not to wait for it, and one
   // 1 us behind both. Rank 1: the all_reduce at once.
   const std::string first = kineto({kernel(100, 10), all_reduce(112, 30), kernel(112, 4), kernel(143, 6)});
@@ -265,6 +265,78 @@ TEST(Kineto, KernelsWaitForWhatHadEndedWhenTheyBegan) {
   ASSERT_TRUE(add_chakra(job, nodes, options).has_value());
   // A ring of two: 2 steps of 2 us and 2,000 bytes at 1 GB/s take 8 us, from 12 us on; 1 us; 6 us.
   EXPECT_EQ(test::run_checked(job, test::star(2)).elapsed.count, (12 + 8 + 1 + 6) * us);
+}
+
+/// How long two ranks take that both recorded this, of which 4,000 bytes all_reduced take 8 us on a star, and what was
+/// guessed at a rank.
+std::pair<std::int64_t, std::uint64_t> replay(const std::vector<std::string>& events,
+                                              WaitReading reading = WaitReading::least) {
+  const auto trace = read_kineto(kineto(events), "step.json", 2, reading);
+  EXPECT_TRUE(trace.has_value());
+  ChakraOptions options = first_of(2);
+  for (const auto& [name, ranks] : trace->groups) options.groups[name] = {Rank(0), Rank(1)};
+  Job job;
+  EXPECT_TRUE(add_chakra(job, std::vector{trace->nodes, trace->nodes}, options).has_value());
+  return {test::run_checked(job, test::star(2)).elapsed.count / us, trace->guessed};
+}
+
+TEST(Kineto, AKernelThatFollowedTheOneBeforeWasNotSeenToWait) {
+  // The third kernel began when the second ended, 1 us after the all_reduce: with one of 8 us instead of 5 it begins
+  // then too, 16 us from the first's begin, and all is over after 20. If it waited, it would begin at 18.
+  const std::vector<std::string> events = {kernel(100, 10), all_reduce(110, 5), kernel(110, 6), kernel(116, 4)};
+  EXPECT_EQ(replay(events), std::pair(20L, 1UL));
+  EXPECT_EQ(replay(events, WaitReading::most), std::pair(22L, 1UL));
+}
+
+TEST(Kineto, ACollectiveWaitsForWhatWasComputed) {
+  // The second all_reduce began when the first ended, after 30 us; now that takes 8, to 18. But what it adds is there
+  // at 20 only, when the second kernel ends: it is over at 28.
+  EXPECT_EQ(replay({kernel(100, 10), all_reduce(110, 30), kernel(110, 10), all_reduce(140, 5)}), std::pair(28L, 0UL));
+}
+
+/// A call of the host, and what the driver records of one that waits.
+std::string host_call(const std::string& name, double begin, double length, int correlation) {
+  return R"({"ph": "X", "cat": "cuda_runtime", "name": ")" + name + R"(", "ts": )" + std::to_string(begin) +
+         R"(, "dur": )" + std::to_string(length) + R"(, "args": {"correlation": )" + std::to_string(correlation) + "}}";
+}
+std::string recorded_wait(const std::string& name, int correlation, int stream, int on_stream, int recorded) {
+  return R"({"ph": "X", "cat": "cuda_sync", "name": ")" + name + R"(", "ts": 0, "dur": 0, "args": {"correlation": )" +
+         std::to_string(correlation) + R"(, "stream": )" + std::to_string(stream) + R"(, "wait_on_stream": )" +
+         std::to_string(on_stream) + R"(, "wait_on_cuda_event_record_corr_id": )" + std::to_string(recorded) + "}}";
+}
+std::string launched(int correlation) { return R"("stream": 7, "correlation": )" + std::to_string(correlation); }
+std::string also_launched(int correlation) { return R"(, "correlation": )" + std::to_string(correlation); }
+
+TEST(Kineto, TakesWaitsOfStreamsFromTheDriversRecord) {
+  // As above, but stream 20 waits for what was recorded by call 2 on stream 7, behind the first kernel, and the third
+  // kernel for the all_reduce: nothing is guessed, whichever reading is asked for.
+  const std::vector<std::string> waiting = {kernel(100, 10, launched(1)),
+                                            all_reduce(110, 5, also_launched(4)),
+                                            kernel(110, 6, launched(6)),
+                                            kernel(116, 4, launched(8)),
+                                            recorded_wait("Stream Wait Event", 3, 20, 7, 2),
+                                            recorded_wait("Stream Wait Event", 7, 7, 20, 5)};
+  for (const WaitReading reading : {WaitReading::least, WaitReading::most}) {
+    EXPECT_EQ(replay(waiting, reading), std::pair(22L, 0UL));
+    // Without the last wait it does not.
+    EXPECT_EQ(replay({waiting.begin(), waiting.end() - 1}, reading), std::pair(20L, 0UL));
+  }
+}
+
+TEST(Kineto, TheHostsWaitsHoldWhatItLaunchesThen) {
+  // The host launched the second kernel when it was through with waiting: for the all_reduce, which ended meanwhile.
+  // 10 us, 8 us of the all_reduce, then 1 us until it began, and 4 us.
+  const std::vector<std::string> events = {kernel(100, 10, launched(1)),
+                                           all_reduce(110, 5, also_launched(2)),
+                                           kernel(116, 4, launched(4)),
+                                           host_call("cudaLaunchKernel", 99, 1, 1),
+                                           host_call("cudaLaunchKernel", 100, 1, 2),
+                                           host_call("cudaDeviceSynchronize", 102, 13.25, 3),
+                                           host_call("cudaLaunchKernel", 115.5, 0.25, 4)};
+  EXPECT_EQ(replay(events), std::pair(23L, 0UL));
+  // What was launched before the all_reduce cannot wait for it.
+  EXPECT_EQ(replay({kernel(100, 10, launched(1)), all_reduce(110, 5, also_launched(4)), kernel(116, 4, launched(3))}),
+            std::pair(20L, 0UL));
 }
 
 TEST(Kineto, TakesRanksFromWhereTheyAreWhole) {

@@ -74,16 +74,15 @@ std::int64_t whole_of(const Json& map, const char* key, std::int64_t otherwise) 
 
 /// A kernel, a copy or a fill of the GPU.
 struct Kernel {
-  double begin = 0;  ///< In microseconds, as the trace counts.
-  double end = 0;
-  std::int64_t stream = 0;
+  KernelRun run;
   const Json* event = nullptr;
   const Json* args = nullptr;
 };
 
 class KinetoReader {
  public:
-  KinetoReader(const std::string& name, std::size_t ranks) : name_(name), ranks_(ranks) {}
+  KinetoReader(const std::string& name, std::size_t ranks, WaitReading reading)
+      : name_(name), ranks_(ranks), reading_(reading) {}
 
   Result<KinetoTrace> read(std::string_view text) {
     const Json document = Json::parse(text, nullptr, false);
@@ -93,11 +92,15 @@ class KinetoReader {
     read_groups(document);
     for (const Json& event : *events) take(event);
     if (kernels_.empty()) return broken("no kernel of a GPU ran");
-    std::ranges::stable_sort(kernels_, {}, &Kernel::begin);
+    std::ranges::stable_sort(kernels_, {}, [](const Kernel& kernel) { return kernel.run.begin; });
     if (kernels_.size() > max_tasks / 4) return fail(ErrorCode::too_large, name_ + " has too many kernels");
+    std::vector<KernelRun> runs;
+    for (const Kernel& kernel : kernels_) runs.push_back(kernel.run);
+    KernelWaits waits(std::move(runs), calls_, std::move(recorded_), reading_);
     for (std::size_t i = 0; i < kernels_.size(); ++i) {
-      if (auto added = add(i); !added) return tl::unexpected(added.error());
+      if (auto added = add(i, waits.of(i)); !added) return tl::unexpected(added.error());
     }
+    trace_.guessed = waits.guessed();
     return std::move(trace_);
   }
 
@@ -129,52 +132,63 @@ class KinetoReader {
   void take(const Json& event) {
     if (!event.is_object() || text_of(event, "ph") != "X") return;
     const std::string category = text_of(event, "cat");
-    if (category != "kernel" && category != "gpu_memcpy" && category != "gpu_memset") return;
+    const bool is_kernel = category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset";
+    const bool is_call = category == "cuda_runtime" || category == "cuda_driver";
+    if (!is_kernel && !is_call && category != "cuda_sync") return;
     const auto begin = event.find("ts"), length = event.find("dur"), args = event.find("args");
     if (begin == event.end() || length == event.end() || !begin->is_number() || !length->is_number()) return;
     static const Json none = Json::object();
-    Kernel kernel;
-    kernel.begin = begin->get<double>();
-    kernel.end = kernel.begin + std::clamp(length->get<double>(), 0.0, longest_kernel_us);
-    kernel.args = args != event.end() && args->is_object() ? &*args : &none;
-    kernel.stream = whole_of(*kernel.args, "stream", whole_of(event, "tid", 0));
-    kernel.event = &event;
-    if (std::isfinite(kernel.begin)) kernels_.push_back(kernel);
+    const Json& values = args != event.end() && args->is_object() ? *args : none;
+    const double from = begin->get<double>(), to = from + std::clamp(length->get<double>(), 0.0, longest_kernel_us);
+    if (!std::isfinite(from)) return;
+    const std::int64_t correlation = whole_of(values, "correlation", -1);
+    if (is_call) {
+      calls_.push_back({from, to, correlation, text_of(event, "name")});
+    } else if (!is_kernel) {
+      take_wait(text_of(event, "name"), values, correlation);
+    } else {
+      const bool communicates = !text_of(values, "Collective name").empty();
+      const std::int64_t stream = whole_of(values, "stream", whole_of(event, "tid", 0));
+      kernels_.push_back({{from, to, stream, correlation, communicates}, &event, &values});
+    }
+  }
+
+  /// What the driver records of synchronisation (the profiler's enable_cuda_sync_events).
+  void take_wait(std::string_view name, const Json& values, std::int64_t correlation) {
+    constexpr std::array<std::pair<std::string_view, RecordedWait::Kind>, 4> kinds = {
+        {{"Stream Wait Event", RecordedWait::Kind::stream_waits_for_event},
+         {"Event Sync", RecordedWait::Kind::host_waits_for_event},
+         {"Stream Sync", RecordedWait::Kind::host_waits_for_stream},
+         {"Context Sync", RecordedWait::Kind::host_waits_for_all}}};
+    const auto kind = std::ranges::find(kinds, name, &std::pair<std::string_view, RecordedWait::Kind>::first);
+    if (kind == kinds.end() || correlation < 0) return;
+    recorded_.push_back({kind->second, correlation, whole_of(values, "stream", -1),
+                         whole_of(values, "wait_on_stream", -1),
+                         whole_of(values, "wait_on_cuda_event_record_corr_id", -1)});
   }
 
   /// Adds a kernel: a pause behind what it waits for, and what it does.
-  Result<void> add(std::size_t at) {
-    const Kernel& kernel = kernels_[at];
+  Result<void> add(std::size_t at, const std::vector<std::size_t>& waits) {
+    const KernelRun& run = kernels_[at].run;
     ChakraNode pause;
     pause.id = trace_.nodes.size();
     pause.name = "pause";
-    double ready = kernels_.front().begin;
-    for (auto& [stream, last] : last_of_) {
-      while (last.second < last.first.size() && ended_by(last.first, last.second, kernel.begin)) ++last.second;
-      const bool is_own = stream == kernel.stream;
-      const std::size_t count = is_own ? last.first.size() : last.second;
-      if (count == 0) continue;
-      const std::size_t before = last.first[count - 1];
+    double ready = kernels_.front().run.begin;
+    for (const std::size_t before : waits) {
       pause.after.push_back(ids_[before]);
-      ready = std::max(ready, std::min(kernels_[before].end, kernel.begin));
+      ready = std::max(ready, std::min(kernels_[before].run.end, run.begin));
     }
-    pause.duration_ns = static_cast<std::uint64_t>(
-        std::llround(std::min(std::max(kernel.begin - ready, 0.0), longest_kernel_us) * 1000));
+    pause.duration_ns =
+        static_cast<std::uint64_t>(std::llround(std::min(std::max(run.begin - ready, 0.0), longest_kernel_us) * 1000));
     ChakraNode node;
     node.id = pause.id + 1;
     node.after = {pause.id};
     node.stream = no_stream;
-    if (auto filled = fill(node, kernel); !filled) return filled;
+    if (auto filled = fill(node, kernels_[at]); !filled) return filled;
     ids_.push_back(node.id);
     trace_.nodes.push_back(std::move(pause));
     trace_.nodes.push_back(std::move(node));
-    last_of_[kernel.stream].first.push_back(at);
     return {};
-  }
-
-  /// Kernels of a stream follow each other, so that all before one that has ended have ended.
-  bool ended_by(const std::vector<std::size_t>& of_stream, std::size_t index, double time) const {
-    return kernels_[of_stream[index]].end <= time;
   }
 
   Result<void> fill(ChakraNode& node, const Kernel& kernel) {
@@ -182,7 +196,7 @@ class KinetoReader {
     const std::string collective = text_of(*kernel.args, "Collective name");
     if (collective.empty()) {
       node.type = ChakraType::compute;
-      node.duration_ns = static_cast<std::uint64_t>(std::llround((kernel.end - kernel.begin) * 1000));
+      node.duration_ns = static_cast<std::uint64_t>(std::llround((kernel.run.end - kernel.run.begin) * 1000));
       return {};
     }
     const auto element = bytes_of_dtype(text_of(*kernel.args, "dtype"));
@@ -259,18 +273,20 @@ class KinetoReader {
 
   const std::string& name_;
   std::size_t ranks_;
+  WaitReading reading_;
   KinetoTrace trace_;
   std::vector<Kernel> kernels_;
   std::vector<std::uint64_t> ids_;  ///< By kernel: the node of what it does.
   std::map<std::string, std::vector<std::size_t>> listed_;
-  /// By stream: its kernels so far, and how many of them had ended when last looked at.
-  std::map<std::int64_t, std::pair<std::vector<std::size_t>, std::size_t>> last_of_;
+  std::vector<HostCall> calls_;
+  std::vector<RecordedWait> recorded_;
 };
 
 }  // namespace
 
-Result<KinetoTrace> read_kineto(std::string_view text, const std::string& name, std::size_t ranks) {
-  return KinetoReader(name, ranks).read(text);
+Result<KinetoTrace> read_kineto(std::string_view text, const std::string& name, std::size_t ranks,
+                                WaitReading reading) {
+  return KinetoReader(name, ranks, reading).read(text);
 }
 
 }  // namespace espalier::scenario
