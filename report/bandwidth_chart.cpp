@@ -39,22 +39,25 @@ enum class Measure : std::uint8_t { rate, part_of_bound };
 /// One chart: curves over message sizes, within a box that begins at the origin.
 class BandwidthChart {
  public:
-  BandwidthChart(const BandwidthCurves& curves, Measure measure) : curves_(curves), measure_(measure) {
+  BandwidthChart(const BandwidthCurves& curves, Measure measure)
+      : curves_(curves), bounds_(bound_lines(curves)), measure_(measure) {
     height_ = measure == Measure::rate ? rates_height : parts_height;
     for (const Curve& curve : curves.predicted) include(curve);
     for (const Curve& curve : curves.measured) include(curve);
-    most_ = 1.06 * std::max(most_, measure == Measure::rate ? curves.bound : 1.0);
+    if (measure == Measure::part_of_bound && !bounds_.empty()) most_ = std::max(most_, 1.0);
+    for (const BoundLine& bound : bounds_) most_ = std::max(most_, measure == Measure::rate ? bound.rate : 1.0);
+    most_ *= 1.06;
   }
 
   /// Nothing where no curve has a point, and for parts of a bound that is not there.
   [[nodiscard]] bool is_empty() const {
-    return greatest_ <= 0 || most_ <= 0 || (measure_ == Measure::part_of_bound && curves_.bound == 0);
+    return greatest_ <= 0 || most_ <= 0 || (measure_ == Measure::part_of_bound && bounds_.empty());
   }
   [[nodiscard]] double height() const { return height_; }
 
   std::string write() {
     add_axes();
-    add_bound();
+    add_bounds();
     for (const CrossoverAt& crossover : curves_.crossovers) add_crossover(crossover);
     std::size_t number = 0;
     for (const Curve& curve : curves_.predicted) add_curve(curve, number++, false);
@@ -81,7 +84,7 @@ class BandwidthChart {
       if (point.size.count <= 0) continue;
       least_ = least_ == 0 ? point.size.count : std::min(least_, point.size.count);
       greatest_ = std::max(greatest_, point.size.count);
-      most_ = std::max(most_, value_of(point));
+      most_ = std::max(most_, value_of(curve, point));
     }
   }
 
@@ -92,9 +95,8 @@ class BandwidthChart {
     return left + part * (width - left - right);
   }
   [[nodiscard]] double y_of(double value) const { return height_ - bottom - value / most_ * (height_ - top - bottom); }
-  [[nodiscard]] double value_of(const CurvePoint& point) const {
-    const double rate = curves_.rate(point);
-    return measure_ == Measure::rate ? rate : curves_.bound == 0 ? 0 : rate / curves_.bound;
+  [[nodiscard]] double value_of(const Curve& curve, const CurvePoint& point) const {
+    return measure_ == Measure::rate ? curves_.rate(point) : curves_.part_of_bound(curve, point);
   }
 
   void add_axes() {
@@ -125,13 +127,13 @@ class BandwidthChart {
         measure_ == Measure::rate ? curves_.measure + " (GB/s)" : "part of the bound (%)");
   }
 
-  void add_bound() {
-    if (curves_.bound == 0) return;
-    const double y = y_of(measure_ == Measure::rate ? curves_.bound : 1);
-    text_ += fmt::format("<path class=\"bound\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", left, y, width - right);
-    if (measure_ == Measure::part_of_bound) return;
-    text_ +=
-        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">bound {:.2f} GB/s</text>\n", left + 6, y - 5, curves_.bound / 1e9);
+  void add_bounds() {
+    for (const BoundLine& bound : bounds_) {
+      const double y = y_of(measure_ == Measure::rate ? bound.rate : 1);
+      text_ += fmt::format("<path class=\"bound\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", left, y, width - right);
+      if (measure_ == Measure::part_of_bound) return;
+      text_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", left + 6, y - 5, in_html(bound.text));
+    }
   }
 
   void add_crossover(const CrossoverAt& crossover) {
@@ -146,25 +148,28 @@ class BandwidthChart {
     const std::string look = BandwidthChart::look(number, is_measured);
     std::string path, points;
     for (const CurvePoint& point : curve.points) {
-      if (point.size.count <= 0) continue;
-      const double x = x_of(point.size), y = y_of(value_of(point));
+      if (point.size.count <= 0 || !has_value(curve)) continue;
+      const double x = x_of(point.size), y = y_of(value_of(curve, point));
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x, y);
       points += fmt::format("<g {} transform=\"translate({:.1f} {:.1f})\">{}<title>{}</title></g>\n", look, x, y,
                             marker(number), in_html(describe(curve, point)));
     }
-    text_ += fmt::format("<path {} d=\"{}\"/>\n{}", look, path, points);
+    if (!path.empty()) text_ += fmt::format("<path {} d=\"{}\"/>\n{}", look, path, points);
   }
+
+  [[nodiscard]] bool has_value(const Curve& curve) const { return measure_ == Measure::rate || curve.bound > 0; }
 
   [[nodiscard]] std::string describe(const Curve& curve, const CurvePoint& point) const {
     const std::string by = point.by.empty() ? "" : " by " + point.by;
     const double rate = curves_.rate(point);
     std::string text = fmt::format("{}{} at {}: {:.2f} GB/s, {:.2f} us", curve.name, by, size_text(point.size),
                                    rate / 1e9, point.seconds * 1e6);
-    if (curves_.bound > 0) text += fmt::format(", {:.1f} % of the bound", 100 * rate / curves_.bound);
+    if (curve.bound > 0) text += fmt::format(", {:.1f} % of the bound", 100 * rate / curve.bound);
     return text;
   }
 
   const BandwidthCurves& curves_;
+  std::vector<BoundLine> bounds_;
   Measure measure_;
   double height_ = 0;
   std::int64_t least_ = 0, greatest_ = 0;  // sizes
@@ -189,7 +194,10 @@ std::pair<std::string, double> draw_charts(const BandwidthCurves& curves) {
 std::string curves_data(const BandwidthCurves& curves) {
   nlohmann::ordered_json data;
   data["measure"] = curves.measure;
-  data["bound"] = curves.bound;
+  data["bounds"] = nlohmann::ordered_json::array();
+  for (const BoundLine& bound : bound_lines(curves)) {
+    data["bounds"].push_back({{"rate", bound.rate}, {"text", bound.text}});
+  }
   data["curves"] = nlohmann::ordered_json::array();
   for (const auto* group : {&curves.predicted, &curves.measured}) {
     for (const Curve& curve : *group) {
@@ -197,7 +205,7 @@ std::string curves_data(const BandwidthCurves& curves) {
       for (const CurvePoint& point : curve.points) {
         points.push_back({point.size.count, point.seconds, curves.rate(point), point.by});
       }
-      data["curves"].push_back({{"name", curve.name}, {"points", std::move(points)}});
+      data["curves"].push_back({{"name", curve.name}, {"bound", curve.bound}, {"points", std::move(points)}});
     }
   }
   data["crossovers"] = nlohmann::ordered_json::array();
@@ -222,13 +230,39 @@ double bus_bandwidth(const Collective& collective, Bytes size, double seconds) {
   return static_cast<double>(size.count) / seconds * to_double(collective.busbw_factor());
 }
 
+std::vector<BoundLine> bound_lines(const BandwidthCurves& curves) {
+  std::vector<std::pair<double, std::string>> found;
+  for (const auto* group : {&curves.predicted, &curves.measured}) {
+    for (const Curve& curve : *group) {
+      if (curve.bound <= 0) continue;
+      const auto known = std::ranges::find(found, curve.bound, &std::pair<double, std::string>::first);
+      if (known == found.end()) {
+        found.emplace_back(curve.bound, curve.bound_of);
+      } else if (!curve.bound_of.empty() &&
+                 (", " + known->second + ", ").find(", " + curve.bound_of + ", ") == std::string::npos) {
+        known->second += (known->second.empty() ? "" : ", ") + curve.bound_of;
+      }
+    }
+  }
+  std::vector<BoundLine> lines;
+  for (const auto& [rate, of] : found) {
+    lines.push_back({rate, fmt::format("bound {}{:.2f} GB/s", found.size() > 1 && !of.empty() ? "of " + of + " " : "",
+                                       rate / 1e9)});
+  }
+  return lines;
+}
+
 BandwidthCurves curves_of(const PlanReport& report) {
   BandwidthCurves curves;
   curves.title = fmt::format("{} on {}", to_string(report.collective.kind), report.topology->name());
   curves.factor = to_double(report.collective.busbw_factor());
-  if (report.bound.time_per_byte != 0) curves.bound = curves.factor / to_double(report.bound.time_per_byte);
   curves.predicted = report.predicted;
   if (report.measured) curves.measured = report.measured->curves;
+  if (report.bound.time_per_byte != 0) {
+    for (auto* group : {&curves.predicted, &curves.measured}) {
+      for (Curve& curve : *group) curve.bound = curves.factor / to_double(report.bound.time_per_byte);
+    }
+  }
   curves.crossovers = report.crossovers;
   return curves;
 }
@@ -240,7 +274,7 @@ std::string bandwidth_chart(const BandwidthCurves& curves) {
       "<div class=\"curves\"><svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{} against message "
       "size{}; the "
       "table below has the numbers\">\n{}</svg>\n<ul class=\"legend\">\n",
-      width, height, curves.measure, curves.bound > 0 ? ", and its part of the bound" : "", charts);
+      width, height, curves.measure, bound_lines(curves).empty() ? "" : ", and its part of the bound", charts);
   for_each_curve(curves, [&](std::size_t number, const std::string& name, bool is_measured) {
     text += fmt::format(
         "<li><svg viewBox=\"0 0 40 14\" aria-hidden=\"true\"><path {0} d=\"M0 7H40\"/><g {0} transform=\"translate(20 "

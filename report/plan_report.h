@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "schedule/bound.h"
 #include "schedule/collective.h"
+#include "sim/core/utilisation.h"
 #include "sim/simulate.h"
 #include "topology/topology.h"
 
@@ -24,6 +25,8 @@ struct CurvePoint {
 struct Curve {
   std::string name;
   std::vector<CurvePoint> points;  ///< By size.
+  double bound = 0;      ///< Of its own machine: the rate that it cannot exceed, in bytes per second; 0 where unknown.
+  std::string bound_of;  ///< Whose bound that is, where the curves of a chart have several.
 };
 
 /// The algorithm that is fastest at one size.
@@ -31,6 +34,7 @@ struct FastestAt {
   Bytes size;
   std::string name;
   double seconds = 0;
+  std::vector<sim::LinkShare> busiest = {};  ///< Of that run; may be empty.
 };
 
 /// From `size` on `to` is faster than `from`.

@@ -6,7 +6,6 @@
 
 #include "report/bandwidth_chart.h"
 #include "report/html_text.h"
-#include "sim/core/utilisation.h"
 
 namespace espalier::report {
 namespace {
@@ -17,18 +16,21 @@ double part_of_bound(const PlanReport& report, const FastestAt& fastest) {
   return to_double(report.bound.time_per_byte) * static_cast<double>(fastest.size.count) / fastest.seconds;
 }
 
-std::string best_sentence(const PlanReport& report) {
-  const auto best = std::ranges::max_element(report.fastest, {}, [&](const FastestAt& fastest) {
+const FastestAt& best_of(const PlanReport& report) {
+  return *std::ranges::max_element(report.fastest, {}, [&](const FastestAt& fastest) {
     return bus_bandwidth(report.collective, fastest.size, fastest.seconds);
   });
-  const double busbw = bus_bandwidth(report.collective, best->size, best->seconds) / 1e9;
+}
+
+std::string best_sentence(const PlanReport& report, const FastestAt& best) {
+  const double busbw = bus_bandwidth(report.collective, best.size, best.seconds) / 1e9;
   std::string text =
       fmt::format("{} on {} is predicted to reach a bus bandwidth of {:.2f} GB/s, with {} at {}",
-                  to_string(report.collective.kind), report.topology->name(), busbw, best->name, size_text(best->size));
+                  to_string(report.collective.kind), report.topology->name(), busbw, best.name, size_text(best.size));
   if (report.bound.time_per_byte == 0) return text + ".";
   const double bound = to_double(report.collective.busbw_factor()) / to_double(report.bound.time_per_byte) / 1e9;
   return text + fmt::format(": {:.1f} % of the {:.2f} GB/s that no schedule can exceed.",
-                            100 * part_of_bound(report, *best), bound);
+                            100 * part_of_bound(report, best), bound);
 }
 
 /// "Fastest: tree from 1 KiB to 16 KiB, ring at 1 MiB."
@@ -45,12 +47,11 @@ std::string fastest_sentence(const std::vector<FastestAt>& fastest) {
   return text + ".";
 }
 
-std::string limits_sentence(const CloseRun& run, const Topology& topology) {
-  const auto busiest = sim::busiest_links(run.report, topology, named_links);
-  if (busiest.empty()) return {};
-  std::string text = fmt::format("Busiest links of {} at {}: ", run.algorithm, size_text(run.report.size));
-  for (std::size_t i = 0; i < busiest.size(); ++i) {
-    text += fmt::format("{}{} {:.0f} %", i == 0 ? "" : ", ", busiest[i].name, 100 * busiest[i].share);
+/// What the run that the verdict speaks of is limited by.
+std::string limits_sentence(const FastestAt& best) {
+  std::string text = fmt::format("Busiest links of {} at {}: ", best.name, size_text(best.size));
+  for (std::size_t i = 0; i < std::min(best.busiest.size(), named_links); ++i) {
+    text += fmt::format("{}{} {:.0f} %", i == 0 ? "" : ", ", best.busiest[i].name, 100 * best.busiest[i].share);
   }
   return text + ".";
 }
@@ -60,7 +61,7 @@ std::string limits_sentence(const CloseRun& run, const Topology& topology) {
 std::vector<std::string> verdict_of(const PlanReport& report) {
   std::vector<std::string> sentences;
   if (!report.fastest.empty()) {
-    sentences.push_back(best_sentence(report));
+    sentences.push_back(best_sentence(report, best_of(report)));
     if (report.predicted.size() > 1) sentences.push_back(fastest_sentence(report.fastest));
   }
   if (!report.cut.empty()) {
@@ -68,10 +69,8 @@ std::vector<std::string> verdict_of(const PlanReport& report) {
   } else if (!report.bound.what.empty()) {
     sentences.push_back(fmt::format("The bound: {}.", report.bound.what));
   }
-  if (report.run) {
-    std::string limits = limits_sentence(*report.run, *report.topology);
-    if (!limits.empty()) sentences.push_back(std::move(limits));
-  }
+  if (!report.fastest.empty() && !best_of(report).busiest.empty())
+    sentences.push_back(limits_sentence(best_of(report)));
   if (report.measured) {
     sentences.insert(sentences.end(), report.measured->findings.begin(), report.measured->findings.end());
   }

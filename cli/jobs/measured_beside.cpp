@@ -99,7 +99,7 @@ Result<report::Measured> lay_beside(const Simulation& simulation, const Candidat
   const compare::Measurements predicted = predicted_rows(simulation);
   const CandidateRun* const measured_run = find_measured_run(simulation, files);
   for (const MeasuredFile& file : files) {
-    add_curves(measured.curves, file.rows);
+    add_curves(measured.curves, file.rows, "in " + file.rows.file);
     // What was measured without a name was NCCL, which a profile predicts by that name.
     const bool is_of_nccl =
         std::ranges::all_of(file.rows.rows, &std::string::empty, &compare::Measurement::algorithm) &&

@@ -19,11 +19,11 @@ report::ReportTable::Column time_column(const std::string& name) { return {name 
 
 }  // namespace
 
-void add_curves(std::vector<report::Curve>& curves, const compare::Measurements& rows) {
+void add_curves(std::vector<report::Curve>& curves, const compare::Measurements& rows, const std::string& source) {
   std::map<std::string, report::Curve> by_algorithm;
   for (const compare::Measurement& row : rows.rows) {
     report::Curve& curve = by_algorithm[row.algorithm];
-    curve.name = row.algorithm.empty() ? rows.file : fmt::format("{} in {}", row.algorithm, rows.file);
+    curve.name = row.algorithm.empty() ? source.substr(source.find(' ') + 1) : row.algorithm + " " + source;
     curve.points.push_back({row.size, row.seconds, row.planner == row.algorithm ? "" : row.planner});
   }
   for (auto& [algorithm, curve] : by_algorithm) {

@@ -14,8 +14,8 @@ struct SideNames {
   std::string caption, a, b;
 };
 
-/// A curve per algorithm of the rows, named by it and their file.
-void add_curves(std::vector<report::Curve>& curves, const compare::Measurements& rows);
+/// A curve per algorithm of the rows, named by it and `source`: "on dgx1v", "in measured.json".
+void add_curves(std::vector<report::Curve>& curves, const compare::Measurements& rows, const std::string& source);
 
 report::ReportTable sizes_table(const compare::ResultsComparison& comparison, const SideNames& names);
 report::ReportTable busy_links_table(const compare::TimelineComparison& comparison, const SideNames& names);

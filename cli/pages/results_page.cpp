@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "base/counted.h"
@@ -87,17 +89,61 @@ std::string group_title(const RowGroup& group) {
   return title;
 }
 
-void add_times(RowGroup& group, const compare::Measurements& rows) {
+using Members = std::vector<std::pair<const ResultFile*, compare::Measurements>>;
+
+/// Which of the members a curve is of: its machine, or its file where several are of one machine, or none is named.
+std::string source_of(const compare::Measurements& rows, const Members& members) {
+  const auto is_on = [&](const auto& member) { return member.second.topology == rows.topology; };
+  const auto alike = std::ranges::count_if(members, is_on);
+  const bool are_all = alike == static_cast<std::ptrdiff_t>(members.size());
+  if (rows.topology.empty() || (alike > 1 && are_all)) return "in " + rows.file;
+  return "on " + rows.topology + (alike > 1 ? " in " + rows.file : "");
+}
+
+/// The bound of each member, as bus bandwidth; 0 where none is known. What was measured has that of the prediction for
+/// its machine, or the only one there is.
+std::vector<double> bounds_of(const Members& members) {
+  std::vector<double> bounds;
+  std::set<double> unlike;
+  std::map<std::string, double> by_topology;
+  for (const auto& [file, rows] : members) {
+    bounds.push_back(bound_in(*file));
+    if (bounds.back() <= 0) continue;
+    unlike.insert(bounds.back());
+    by_topology.emplace(rows.topology, bounds.back());
+  }
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    if (bounds[i] > 0) continue;
+    const auto same = by_topology.find(members[i].second.topology);
+    if (same != by_topology.end()) {
+      bounds[i] = same->second;
+    } else if (unlike.size() == 1) {
+      bounds[i] = *unlike.begin();
+    }
+  }
+  return bounds;
+}
+
+/// The curves and times of one member.
+void add_member(RowGroup& group, const ResultFile& file, const compare::Measurements& rows, const std::string& source,
+                double bound) {
+  const bool predicts = is_prediction(rows.origin);
+  auto& curves = predicts ? group.curves.predicted : group.curves.measured;
+  const std::size_t first = curves.size();
+  add_curves(curves, rows, source);
+  for (std::size_t i = first; i < curves.size(); ++i) {
+    curves[i].bound = bound;
+    curves[i].bound_of = rows.topology.empty() ? rows.file : rows.topology;
+  }
+  if (predicts && group.curves.crossovers.empty()) add_crossovers(group.curves.crossovers, file);
   for (const compare::Measurement& row : rows.rows) {
     const double rate = group.curves.rate({row.size, row.seconds, {}});
     group.times.rows.push_back({std::to_string(row.size.count), rows.file, row.algorithm,
                                 row.planner == row.algorithm ? "" : row.planner,
                                 fmt::format("{:.2f}", row.seconds * 1e6), fmt::format("{:.2f}", rate / 1e9),
-                                group.curves.bound > 0 ? fmt::format("{:.1f}", 100 * rate / group.curves.bound) : "-"});
+                                bound > 0 ? fmt::format("{:.1f}", 100 * rate / bound) : "-"});
   }
 }
-
-using Members = std::vector<std::pair<const ResultFile*, compare::Measurements>>;
 
 /// The factor between the bus and algorithm bandwidths that a file prints, by its largest row, whose figures have most
 /// digits; nothing where no file prints them.
@@ -141,9 +187,10 @@ std::vector<RowGroup> groups_of(const std::vector<ResultFile>& files) {
     const auto collective = kind && group.ranks > 0 ? make_collective(*kind, group.ranks, std::nullopt)
                                                     : Result<Collective>(tl::unexpected(Error{}));
     group.curves.title = group_title(group);
+    std::vector<double> bounds(members[i].size());
     if (collective) {
       group.curves.factor = to_double(collective->busbw_factor());
-      for (const auto& [file, rows] : members[i]) group.curves.bound = std::max(group.curves.bound, bound_in(*file));
+      bounds = bounds_of(members[i]);
     } else if (const auto factor = printed_factor(members[i])) {
       group.curves.factor = *factor;
     } else {
@@ -159,21 +206,21 @@ std::vector<RowGroup> groups_of(const std::vector<ResultFile>& files) {
                     {group.curves.measure == "bus bandwidth" ? "busbw (GB/s)" : "algbw (GB/s)", true},
                     {"of bound (%)", true}},
                    {}};
-    for (const auto& [file, rows] : members[i]) {
-      add_curves(is_prediction(rows.origin) ? group.curves.predicted : group.curves.measured, rows);
-      if (is_prediction(rows.origin) && group.curves.crossovers.empty()) add_crossovers(group.curves.crossovers, *file);
-      add_times(group, rows);
+    for (std::size_t m = 0; m < members[i].size(); ++m) {
+      const auto& [file, rows] = members[i][m];
+      add_member(group, *file, rows, source_of(rows, members[i]), bounds[m]);
     }
   }
   return groups;
 }
 
-/// "all_reduce on dgx1v, 8 ranks: 137.95 GB/s bus bandwidth at most, ring in simulated.json at 1 GiB, 95.8 % of ...".
-std::string best_sentence(const RowGroup& group) {
+/// The best point of the curves that have this bound: "ring on dgx1v at 1 GiB", its rate, and which part it is.
+std::string best_text(const RowGroup& group, const std::optional<double>& of_bound) {
   const report::Curve* best_curve = nullptr;
   const report::CurvePoint* best = nullptr;
   for (const auto* curves : {&group.curves.predicted, &group.curves.measured}) {
     for (const report::Curve& curve : *curves) {
+      if (of_bound && curve.bound != *of_bound) continue;
       for (const report::CurvePoint& point : curve.points) {
         if (best != nullptr && group.curves.rate(point) <= group.curves.rate(*best)) continue;
         best = &point;
@@ -182,11 +229,23 @@ std::string best_sentence(const RowGroup& group) {
     }
   }
   const double rate = group.curves.rate(*best);
-  std::string text = fmt::format("{}: {:.2f} GB/s {} at most, {} at {}", group.curves.title, rate / 1e9,
-                                 group.curves.measure, best_curve->name, report::size_text(best->size));
-  if (group.curves.bound == 0) return text + ".";
-  return text + fmt::format(", {:.1f} % of the {:.2f} GB/s that no schedule can exceed.",
-                            100 * rate / group.curves.bound, group.curves.bound / 1e9);
+  const std::string text = fmt::format("{:.2f} GB/s {} at most, {} at {}", rate / 1e9, group.curves.measure,
+                                       best_curve->name, report::size_text(best->size));
+  if (best_curve->bound == 0) return text + ".";
+  return text + fmt::format(", {:.1f} % of the {:.2f} GB/s that no schedule can exceed{}.",
+                            100 * rate / best_curve->bound, best_curve->bound / 1e9, of_bound ? " there" : "");
+}
+
+/// "all_reduce on dgx1v, 8 ranks: 137.95 GB/s bus bandwidth at most, ring at 1 GiB, 95.8 % of ..."; of machines with
+/// bounds of their own a sentence each.
+std::vector<std::string> best_sentences(const RowGroup& group) {
+  const auto bounds = report::bound_lines(group.curves);
+  if (bounds.size() < 2) return {group.curves.title + ": " + best_text(group, std::nullopt)};
+  std::vector<std::string> sentences;
+  for (const report::BoundLine& bound : bounds) {
+    sentences.push_back(group.curves.title + ": " + best_text(group, bound.rate));
+  }
+  return sentences;
 }
 
 /// Each measurement against the first prediction that has rows of its kind.
@@ -370,7 +429,9 @@ OrStop<std::vector<ResultFile>> load_results(const Console& console, const std::
 Result<report::ResultsPage> make_results_page(const std::vector<ResultFile>& files) {
   report::ResultsPage page;
   std::vector<RowGroup> groups = groups_of(files);
-  for (const RowGroup& group : groups) page.verdict.push_back(best_sentence(group));
+  for (const RowGroup& group : groups) {
+    std::ranges::move(best_sentences(group), std::back_inserter(page.verdict));
+  }
   compare_rows(page, files);
   if (auto added = add_timelines(page, files); !added) return tl::unexpected(added.error());
   add_documents(page, files);

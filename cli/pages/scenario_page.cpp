@@ -42,11 +42,11 @@ std::vector<std::string> verdict_on(const Scenario& scenario, const JobReport& r
                                       : fmt::format("A rank needs up to {:.1f} GB of its {:.1f} GB of memory{}.", need,
                                                     capacity, need > capacity ? ", which is too much" : ""));
   }
-  auto calls = summarize_calls(scenario.job, report);
-  std::ranges::stable_sort(calls, std::ranges::greater(), &scenario::CallSummary::exposed);
-  if (!calls.empty() && calls.front().exposed > 0) {
-    sentences.push_back(
-        fmt::format("Most exposed: {}, for {:.1f} % of the time.", calls.front().label, 100 * calls.front().exposed));
+  if (std::string exposed = most_exposed(summarize_calls(scenario.job, report)); !exposed.empty()) {
+    sentences.push_back(std::move(exposed));
+  }
+  if (scenario.guessed_waits > 0) {
+    sentences.push_back("Guessed: " + guessed_waits_text(scenario) + "; it is taken that they did not.");
   }
   for (const scenario::Replanning& replanning : report.replannings) {
     sentences.push_back(fmt::format("At {} {} was found {}; {} began again.", format_duration({replanning.time}),
@@ -124,6 +124,25 @@ report::ReportTable settings_of(const Scenario& scenario, const JobReport& repor
 }
 
 }  // namespace
+
+std::string most_exposed(std::span<const scenario::CallSummary> calls) {
+  struct Named {
+    std::string label;
+    std::vector<std::string_view> kinds;
+    double exposed = 0;
+  };
+  std::vector<Named> names;  // in the order of first calls
+  for (const scenario::CallSummary& call : calls) {
+    auto name = std::ranges::find(names, call.label, &Named::label);
+    if (name == names.end()) name = names.insert(name, {call.label, {}, 0});
+    name->kinds.push_back(to_string(call.kind));
+    name->exposed += call.exposed;
+  }
+  const auto most = std::ranges::max_element(names, {}, &Named::exposed);
+  if (most == names.end() || most->exposed <= 0) return {};
+  const std::string kinds = most->kinds.size() > 1 ? fmt::format(" ({})", fmt::join(most->kinds, " and ")) : "";
+  return fmt::format("Most exposed: {}{}, for {:.1f} % of the time.", most->label, kinds, 100 * most->exposed);
+}
 
 report::JobPage make_job_page(const Scenario& scenario, const JobReport& report, const std::string& profile) {
   report::JobPage page;

@@ -30,6 +30,9 @@ namespace {
 /// less than one chunk in ten.
 constexpr std::uint64_t most_close_events = 4 * report::most_page_spans;
 
+/// Of a run that a verdict speaks of.
+constexpr std::size_t named_links = 4;
+
 struct ReportFlags : PredictionFlags {
   using PredictionFlags::PredictionFlags;
 
@@ -119,7 +122,8 @@ report::PlanReport make_report(const ReportFlags& flags, const Input& input, con
   report.predicted = predicted_curves(simulation);
   for (const std::size_t index : simulation.winners) {
     const CandidateRun& winner = simulation.results[index];
-    report.fastest.push_back({winner.size, winner.planner(), winner.report.elapsed.seconds()});
+    report.fastest.push_back({winner.size, winner.planner(), winner.report.elapsed.seconds(),
+                              sim::busiest_links(winner.report, input.topology, named_links)});
   }
   for (const Crossover& crossover : simulation.crossovers) {
     report.crossovers.push_back({crossover.from, crossover.to, crossover.size});

@@ -41,9 +41,10 @@ export type CurvePoint = [size: number, seconds: number, rate: number, by: strin
 /** Rates over message sizes, as report/bandwidth_chart.cpp writes them. */
 export interface CurvesData {
   measure: string;
-  /** Bytes per second; 0 where none is known. */
-  bound: number;
-  curves: {name: string; points: CurvePoint[]}[];
+  /** Bytes per second, each with what is said of it. */
+  bounds: {rate: number; text: string}[];
+  /** `bound`: its own, in bytes per second; 0 where none is known. */
+  curves: {name: string; bound: number; points: CurvePoint[]}[];
   crossovers: {from: string; to: string; size: number}[];
 }
 

@@ -83,6 +83,15 @@ TEST_F(ReportPage, HasTheVerdictFirst) {
   EXPECT_LT(page.find(verdict.front()), page.find("id=\"machine\""));
 }
 
+TEST_F(ReportPage, TheVerdictsBusiestLinksAreOfTheSizeThatItSpeaksOf) {
+  // The best of the sizes is 4,000 B, whatever size the run in the page has.
+  report_.fastest = {{{1000}, "ring", 2e-6, {{LinkId(0), "a>b", 1, {}, 0.5}}},
+                     {{4000}, "ring", 4e-6, {{LinkId(0), "a>b", 1, {}, 0.97}}}};
+  const std::vector<std::string> verdict = verdict_of(report_);
+  EXPECT_NE(verdict.front().find("with ring at 4000 B"), std::string::npos);
+  EXPECT_NE(std::ranges::find(verdict, "Busiest links of ring at 4000 B: a>b 97 %."), verdict.end());
+}
+
 TEST_F(ReportPage, EscapesWhatFilesSay) {
   report_.warnings = {"<script>alert('1')</script>"};
   report_.predicted.front().name = "a\"b<c";
@@ -123,7 +132,8 @@ TEST_F(ReportPage, TheChartHasTheNumbersForTheScript) {
   EXPECT_EQ(json.find('<'), std::string::npos);
   const auto data = nlohmann::json::parse(json);
   // 1,000 bytes in 1 us are 10^9 bytes per second, which is the bound.
-  EXPECT_DOUBLE_EQ(data["bound"].get<double>(), 1e9);
+  EXPECT_DOUBLE_EQ(data["curves"][0]["bound"].get<double>(), 1e9);
+  EXPECT_EQ(data["bounds"], nlohmann::json::parse(R"([{"rate": 1e9, "text": "bound 1.00 GB/s"}])"));
   EXPECT_EQ(data["measure"], "bus bandwidth");
   ASSERT_EQ(data["curves"].size(), 1U);
   EXPECT_EQ(data["curves"][0]["name"], "ring");

@@ -6,14 +6,14 @@ import type {CurveLook, Legend} from "./legend.ts";
 import {makePlot, type PlotSpec} from "./plot.ts";
 import {showing, within, zoomed, type Aligned, type Range} from "./series.ts";
 
-type OwnPlot = Omit<PlotSpec, "aligned" | "looks" | "whole" | "isWhole" | "isLast" | "group"> & {values: PlotSpec["values"]; factor?: number};
+type OwnPlot = Omit<PlotSpec, "aligned" | "looks" | "whole" | "isWhole" | "isLast" | "group"> & {values: PlotSpec["values"]; factors?: (number | null)[]};
 
 export interface ChartSpec {
   /** What it shows, for those who do not see it. */
   name: string;
   curves: Aligned;
   whole: Range;
-  /** One below the other; each shows the curves' values times its factor. */
+  /** One below the other; each shows the curves' values times a factor of each; null where it does not show a curve. */
   plots: OwnPlot[];
   legend: Legend;
 }
@@ -48,8 +48,12 @@ export class Chart {
     this.looks = legend.looks();
     const group = "chart" + charts++;
     this.plots = spec.plots.map((plot, i) => {
-      const factor = plot.factor ?? 1;
-      const aligned = {...curves, values: curves.values.map((column) => column.map((value) => value === null ? null : value * factor))};
+      const {factors} = plot;
+      const scaled = (value: number | null, curve: number): number | null => {
+        const factor = factors === undefined ? 1 : factors[curve];
+        return value === null || factor === null ? null : value * factor;
+      };
+      const aligned = {...curves, values: curves.values.map((column, curve) => column.map((value) => scaled(value, curve)))};
       return makePlot(this.box, {...plot, isLast: i + 1 === spec.plots.length, aligned, whole, isWhole: () => this.isWhole, looks: () => this.looks, group}, {
         moved: (range) => this.follow(range), pointed: (index) => this.tell(index), reset: () => this.zoom(0)});
     });

@@ -15,20 +15,19 @@ export function pointText(name: string, seconds: number, rate: number, by: strin
 export function workRates(figure: HTMLElement): Chart | null {
   const data = readJson<CurvesData>(figure.querySelector("script")), list = figure.querySelector<HTMLElement>(".legend");
   if (data === null || list === null) return null;
-  const {bound, measure} = data;
-  const curves = alignCurves(data.curves.map(({name, points}) => ({name, points: points.filter(([size]) => size > 0).map(
+  const {bounds, measure} = data;
+  const curves = alignCurves(data.curves.map(({name, bound, points}) => ({name, points: points.filter(([size]) => size > 0).map(
     ([size, seconds, rate, by]) => ({size, value: rate / 1e9, text: pointText(name, seconds, rate, by, bound)}))})));
-  const level = bound / 1e9;
+  const levels = bounds.map(({rate, text}) => ({at: rate / 1e9, text}));
   const places = data.crossovers.map(({to, size}) => ({at: Math.log2(size), text: to + " from here"}));
   const top = (of: number) => (_least: number | null, most: number | null, isWhole: boolean): [number, number] =>
     [0, 1.1 * Math.max(most ?? 0, isWhole || most === null ? of : 0) || 1];
-  const plots = [{title: measure + " (GB/s)", height: RATES, values: top(level), places,
-                  levels: bound > 0 ? [{at: level, text: `bound ${level.toFixed(2)} GB/s`}] : []}];
-  if (bound > 0) {
+  const plots = [{title: measure + " (GB/s)", height: RATES, values: top(Math.max(0, ...levels.map(({at}) => at))), places, levels}];
+  if (levels.length > 0) {
     plots.push({title: "part of the bound (%)", height: PARTS, values: top(100), places: places.map(({at}) => ({at, text: ""})),
-                levels: [{at: 100, text: ""}], ...{factor: 100 / level}});
+                levels: [{at: 100, text: ""}], ...{factors: data.curves.map(({bound}) => bound > 0 ? 1e11 / bound : null)}});
   }
   figure.classList.add("live");
-  return new Chart({name: `${measure} against message size${bound > 0 ? ", and its part of the bound" : ""}`, curves,
+  return new Chart({name: `${measure} against message size${levels.length > 0 ? ", and its part of the bound" : ""}`, curves,
                     whole: wholeRange(curves.positions), plots, legend: new Legend(list)}, (element) => figure.prepend(element));
 }
