@@ -79,11 +79,8 @@ ExitCode run_export(const Console& console, const ExportFlags& flags) {
     return console.refuse_usage(
         {ErrorCode::invalid_input, flags.plan + " is a topology, not a plan", "espalier plan ... -o makes plans"});
   }
-  const VerifyReport report = verify(*input->schedule, input->topology, 1);
-  if (!report.ok()) {
-    return console.refuse({ErrorCode::invalid_input, "the plan breaks a rule: " + report.breaches.front().message,
-                           "espalier verify lists all"});
-  }
+  const auto verified = require_verified(*input->schedule, input->topology, flags.plan);
+  if (!verified) return console.refuse(verified.error());
   const auto files = export_schedule(*input->schedule, input->topology, flags.format, *options);
   if (!files) return console.refuse(files.error());
   for (const ExportedFile& file : *files) {
@@ -93,6 +90,7 @@ ExitCode run_export(const Console& console, const ExportFlags& flags) {
     });
     if (!written) return console.refuse(written.error());
   }
+  for (const std::string& lost : files->front().lost) console.note(lost);
   if (flags.output != "-") {
     console.note(files->size() == 1
                      ? "wrote " + flags.output

@@ -27,6 +27,10 @@ Result<std::vector<ExportedFile>> one_file(Result<std::string> text) {
   if (!text) return tl::unexpected(text.error());
   return std::vector<ExportedFile>{{"", *std::move(text)}};
 }
+Result<std::vector<ExportedFile>> one_file(Result<ExportedFile> file) {
+  if (!file) return tl::unexpected(file.error());
+  return std::vector<ExportedFile>{*std::move(file)};
+}
 
 }  // namespace
 

@@ -35,6 +35,7 @@ struct ExportOptions {
 struct ExportedFile {
   std::string suffix;
   std::string bytes;
+  std::vector<std::string> lost = {};  ///< Of the first file: what the format cannot say of this schedule, in words.
 };
 
 /// The schedule in another form. Requires: a schedule that passes `verify` on the topology.

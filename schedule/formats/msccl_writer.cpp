@@ -9,6 +9,7 @@
 
 #include "schedule/formats/msccl_chunks.h"
 #include "schedule/formats/writers.h"
+#include "schedule/formats/written_channels.h"
 
 namespace espalier {
 namespace {
@@ -46,8 +47,10 @@ struct ChunkUse {
 
 class MscclWriter {
  public:
-  MscclWriter(const Schedule& schedule, const ExportOptions& options, std::int64_t unit, std::int64_t chunks)
+  MscclWriter(const Schedule& schedule, const WrittenChannels& channels, const ExportOptions& options,
+              std::int64_t unit, std::int64_t chunks)
       : schedule_(schedule),
+        channels_of_(channels),
         options_(options),
         unit_(unit),
         buffers_(schedule.collective, chunks),
@@ -55,7 +58,9 @@ class MscclWriter {
         gpus_(schedule.collective.rank_count) {}
 
   Result<std::string> write() {
-    for (const Transfer& transfer : schedule_.transfers) add_transfer(transfer);
+    for (std::size_t i = 0; i < schedule_.transfers.size(); ++i) {
+      add_transfer(schedule_.transfers[i], channels_of_.numbers[i]);
+    }
     if (schedule_.collective.kind == CollectiveKind::all_to_all) copy_own_blocks();
     if (auto checked = check_limits(); !checked) return tl::unexpected(checked.error());
     return text();
@@ -63,7 +68,7 @@ class MscclWriter {
 
  private:
   /// A step per run of chunks that lie side by side at both ends.
-  void add_transfer(const Transfer& transfer) {
+  void add_transfer(const Transfer& transfer, std::uint32_t channel) {
     const Rank src = schedule_.src(transfer), dst = schedule_.dst(transfer);
     const Slice& first = schedule_.slices[transfer.first_slice.index()];
     const Slice& last = schedule_.slices[transfer.first_slice.index() + transfer.slice_count - 1];
@@ -77,7 +82,6 @@ class MscclWriter {
         if (next_to.buffer != to.buffer || next_to.offset != to.offset + count) break;
       }
       const bool adds = transfer.action() == Action::reduce;
-      const std::uint32_t channel = transfer.channel_value % most_msccl_channels;
       send(src, dst, channel, chunk, {.type = "s", .src = from, .dst = to, .count = count});
       receive(dst, src, channel, chunk,
               {.type = adds ? "rrc" : "r", .src = adds ? to : from, .dst = to, .count = count});
@@ -222,6 +226,7 @@ class MscclWriter {
   }
 
   const Schedule& schedule_;
+  const WrittenChannels& channels_of_;
   const ExportOptions& options_;
   std::int64_t unit_;
   MscclBuffers buffers_;
@@ -233,14 +238,17 @@ class MscclWriter {
 
 }  // namespace
 
-Result<std::string> write_msccl(const Schedule& schedule, const Topology& topology, const ExportOptions& options) {
+Result<ExportedFile> write_msccl(const Schedule& schedule, const Topology& topology, const ExportOptions& options) {
   if (options.dialect != "msccl" && options.dialect != "rccl" && options.dialect != "astra") {
     return fail(ErrorCode::invalid_input, fmt::format("there is no dialect '{}'", options.dialect.substr(0, 60)),
                 "dialects are msccl, rccl and astra");
   }
   const auto cut = cut_msccl_chunks(schedule, topology, "MSCCL", most_msccl_chunks);
   if (!cut) return tl::unexpected(cut.error());
-  return MscclWriter(schedule, options, cut->unit, cut->chunks).write();
+  const WrittenChannels channels = number_channels(schedule, most_msccl_channels);
+  auto text = MscclWriter(schedule, channels, options, cut->unit, cut->chunks).write();
+  if (!text) return tl::unexpected(text.error());
+  return ExportedFile{"", *std::move(text), lost_by(schedule, channels, "MSCCL")};
 }
 
 }  // namespace espalier

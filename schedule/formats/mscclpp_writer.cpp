@@ -14,6 +14,7 @@
 
 #include "schedule/formats/msccl_chunks.h"
 #include "schedule/formats/writers.h"
+#include "schedule/formats/written_channels.h"
 
 namespace espalier {
 namespace {
@@ -53,7 +54,7 @@ struct PlaceUse {
 
 class MscclppWriter {
  public:
-  MscclppWriter(const Schedule& schedule, std::int64_t unit, std::int64_t chunks, std::uint32_t channels)
+  MscclppWriter(const Schedule& schedule, std::int64_t unit, std::int64_t chunks, const WrittenChannels& channels)
       : schedule_(schedule),
         channels_(channels),
         unit_(unit),
@@ -67,9 +68,10 @@ class MscclppWriter {
       each_run(transfer, [](std::int64_t, MscclChunk, MscclChunk, std::int64_t) {});
     }
     for (std::size_t rank = 0; rank < gpus_.size(); ++rank) gpus_[rank].scratch = buffers_.scratch(Rank(rank));
-    for (const Transfer& transfer : schedule_.transfers) {
+    for (std::size_t i = 0; i < schedule_.transfers.size(); ++i) {
+      const Transfer& transfer = schedule_.transfers[i];
       each_run(transfer, [&](std::int64_t chunk, MscclChunk from, MscclChunk to, std::int64_t count) {
-        add(transfer, chunk, from, to, count);
+        add(transfer, channels_.numbers[i], chunk, from, to, count);
       });
     }
     if (schedule_.collective.kind == CollectiveKind::all_to_all) copy_own_blocks();
@@ -109,9 +111,10 @@ class MscclppWriter {
     }
   }
 
-  void add(const Transfer& transfer, std::int64_t chunk, MscclChunk from, MscclChunk to, std::int64_t count) {
+  void add(const Transfer& transfer, std::uint32_t channel, std::int64_t chunk, MscclChunk from, MscclChunk to,
+           std::int64_t count) {
     const std::size_t src = schedule_.src(transfer).index(), dst = schedule_.dst(transfer).index();
-    const Lane lane = lane_of(src, dst, transfer.channel_value % channels_);
+    const Lane lane = lane_of(src, dst, channel);
     WriterBlock &sender = gpus_[src].blocks[lane.sender], &receiver = gpus_[dst].blocks[lane.receiver];
     const bool adds = transfer.action() == Action::reduce;
     const auto receiver_waits = waits_of(dst, chunk, count, true);
@@ -345,7 +348,7 @@ class MscclppWriter {
   }
 
   const Schedule& schedule_;
-  std::uint32_t channels_;  ///< Between two ranks; those of the schedule are folded onto them.
+  const WrittenChannels& channels_;
   std::int64_t unit_, chunks_;
   MscclBuffers buffers_;
   std::vector<Gpu> gpus_;
@@ -357,16 +360,17 @@ class MscclppWriter {
 
 }  // namespace
 
-Result<std::string> write_mscclpp(const Schedule& schedule, const Topology& topology) {
+Result<ExportedFile> write_mscclpp(const Schedule& schedule, const Topology& topology) {
   const auto cut = cut_msccl_chunks(schedule, topology, "MSCCL++", most_mscclpp_chunks);
   if (!cut) return tl::unexpected(cut.error());
   // The more channels, the more goes on at once, as far as a GPU has room for their thread blocks.
-  Result<std::string> text;
-  for (std::uint32_t channels = most_mscclpp_channels; channels > 0; channels /= 2) {
-    text = MscclppWriter(schedule, cut->unit, cut->chunks, channels).write();
-    if (text) break;
+  WrittenChannels channels = number_channels(schedule, most_mscclpp_channels);
+  for (std::uint32_t most = std::min(most_mscclpp_channels, std::max(channels.most_lanes, 1U));; most -= 1) {
+    channels = number_channels(schedule, most);
+    auto text = MscclppWriter(schedule, cut->unit, cut->chunks, channels).write();
+    if (text) return ExportedFile{"", *std::move(text), lost_by(schedule, channels, "MSCCL++")};
+    if (most == 1) return tl::unexpected(text.error());
   }
-  return text;
 }
 
 }  // namespace espalier

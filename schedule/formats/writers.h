@@ -15,8 +15,8 @@ Result<std::string> write_schedule_svg(const Schedule& schedule, const Topology&
 Result<std::string> write_goal(const Schedule& schedule, const Topology& topology, const ExportOptions& options);
 /// Errors: unsupported where the plan is not made of rings over the ranks of one host.
 Result<std::string> write_nccl_graph(const Schedule& schedule, const Topology& topology);
-Result<std::string> write_msccl(const Schedule& schedule, const Topology& topology, const ExportOptions& options);
-Result<std::string> write_mscclpp(const Schedule& schedule, const Topology& topology);
+Result<ExportedFile> write_msccl(const Schedule& schedule, const Topology& topology, const ExportOptions& options);
+Result<ExportedFile> write_mscclpp(const Schedule& schedule, const Topology& topology);
 /// A file per rank.
 Result<std::vector<ExportedFile>> write_chakra(const Schedule& schedule, const Topology& topology,
                                                const ExportOptions& options);

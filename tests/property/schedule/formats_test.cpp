@@ -11,10 +11,14 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "planners/chunking.h"
+#include "planners/cut_search.h"
 #include "planners/planner.h"
 #include "scenario/workload/chakra.h"
 #include "schedule/layout.h"
 #include "schedule/verify/verify.h"
+#include "sim/simulate.h"
+#include "tests/support/files/shipped_machine.h"
 #include "topology/generate/generate.h"
 
 namespace espalier {
@@ -89,6 +93,44 @@ bool try_mscclpp(const Schedule& schedule, const Topology& topology) {
   EXPECT_TRUE(report.ok()) << (report.ok() ? "" : describe(report.breaches.front(), *again, topology));
   EXPECT_EQ(moves_of(*again), moves_of(schedule));
   return true;
+}
+
+/// A schedule of a shipped machine, in another form and back; what is lost of it.
+std::pair<Schedule, std::vector<std::string>> there_and_back(const Schedule& schedule, const Topology& topology,
+                                                             const char* format) {
+  const auto files = export_schedule(schedule, topology, format, {});
+  EXPECT_TRUE(files) << (files ? "" : files.error().message);
+  auto again = import_schedule(files->front().bytes, "plan", topology);
+  EXPECT_TRUE(again) << (again ? "" : again.error().message);
+  return {*std::move(again), files->front().lost};
+}
+
+double best_time(const Schedule& schedule, const Topology& topology) {
+  const auto simulator = sim::Simulator::make(schedule, topology);
+  const planners::ChunkModel chunks(schedule, topology);
+  sim::Options how{.size = {std::int64_t{64} << 20U}};
+  const auto best =
+      planners::find_best_cut(chunks, how.size, {}, [&](const Cut& cut, Picoseconds) -> Result<RunReport> {
+        how.set(cut);
+        return simulator->run(how).map([](sim::Report report) { return static_cast<RunReport>(std::move(report)); });
+      });
+  return best->elapsed.seconds();
+}
+
+TEST(ScheduleFormats, TimesOutliveTheWayThereAndBack) {
+  // Up to 44 channels between two of these ranks: MSCCL has 32, MSCCL++ what 108 thread blocks of a GPU leave.
+  const Topology topology = test::shipped_machine("dgx1v-nvlink");
+  const Collective collective = *make_collective(CollectiveKind::all_reduce, 8, std::nullopt);
+  for (const char* planner : {"packing", "lp", "ring", "tree"}) {
+    const Schedule schedule = *planners::plan(topology, collective, *planners::find_planner(planner));
+    const double before = best_time(schedule, topology);
+    const auto [xml, lost] = there_and_back(schedule, topology, "msccl");
+    EXPECT_LT(best_time(xml, topology), 1.005 * before) << planner;
+    const auto [plan, also_lost] = there_and_back(schedule, topology, "mscclpp");
+    EXPECT_LT(best_time(plan, topology), 1.10 * before) << planner;
+    // What is lost is said: links, and channels where they are fewer than they were.
+    EXPECT_EQ(lost.size(), planner == std::string_view("packing") ? 2U : 1U) << planner;
+  }
 }
 
 /// One event of a rank in GOAL.
