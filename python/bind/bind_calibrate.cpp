@@ -1,7 +1,10 @@
+#include <set>
+
 #include "compare/fit/calibrate.h"
 #include "python/bind/bind_compare.h"
 #include "python/bind/bindings.h"
 #include "schedule/collective.h"
+#include "schedule/verify/verify.h"
 #include "sim/simulate.h"
 
 namespace espalier::python {
@@ -30,7 +33,7 @@ Result<std::vector<double>> simulate_runs(const std::vector<MeasuredRun>& runs, 
     sim::Options options;
     options.size = {run.size};
     options.set({{run.chunk}, 0});
-    const auto report = sim::simulate(run.plan->schedule, topology, options);
+    const auto report = sim::simulate_unverified(run.plan->schedule, topology, options);
     if (!report) return tl::unexpected(report.error());
     seconds.push_back(report->elapsed.seconds());
   }
@@ -43,8 +46,10 @@ py::dict calibrate(const Topology& topology,
                    std::size_t hold_out) {
   std::vector<MeasuredRun> runs;
   std::vector<double> seconds;
+  std::set<const Plan*> verified;
   bool any_reduces = false;
   for (const auto& [plan, size, chunk, time] : given) {
+    if (verified.insert(plan).second) value_of(require_verified(plan->schedule, topology, "a run's schedule"));
     runs.push_back({plan, size, chunk, time});
     seconds.push_back(time);
     any_reduces = any_reduces || reduces(plan->schedule.collective.kind);

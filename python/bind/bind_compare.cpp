@@ -95,17 +95,11 @@ class ProfiledSimulation {
  public:
   ProfiledSimulation(const Plan& plan, const std::string& path, const std::string& launch, const std::string& model)
       : topology_(plan.topology) {
-    profile::ProfileReading reading = profile::read_profile_file(path);
-    if (!reading.profile) {
-      const Diagnostic& first = reading.diagnostics.front();
-      throw ErrorRaised({ErrorCode::invalid_input, render(first, false), first.help});
-    }
-    const Schedule& schedule = plan.schedule;
+    const Schedule& schedule = verified(plan);
     candidates_.bound = value_of(planners::compute_bound(*topology_, schedule.collective));
     name_ = schedule.algorithm.empty() ? "plan" : schedule.algorithm;
     candidates_.made.push_back({name_, schedule, planners::ChunkModel(schedule, *topology_)});
-    const profile::Launch start = value_of(reading.profile->launch(launch));
-    profile::ProfiledRuns::Options options{*std::move(reading.profile), start, std::nullopt, 4, {}, {}, {}};
+    profile::ProfiledRuns::Options options = profiled_options(path, launch);
     options.model = value_of(sim::parse_model(model));
     runs_ = std::make_unique<profile::ProfiledRuns>(*topology_, candidates_, options);
   }
@@ -129,6 +123,16 @@ class ProfiledSimulation {
 };
 
 }  // namespace
+
+profile::ProfiledRuns::Options profiled_options(const std::string& path, const std::string& launch) {
+  profile::ProfileReading reading = profile::read_profile_file(path);
+  if (!reading.profile) {
+    const Diagnostic& first = reading.diagnostics.front();
+    throw ErrorRaised({ErrorCode::invalid_input, render(first, false), first.help});
+  }
+  const profile::Launch start = value_of(reading.profile->launch(launch));
+  return {*std::move(reading.profile), start, std::nullopt, 4, {}, {}, {}};
+}
 
 py::dict summary_of(const compare::ErrorSummary& errors) {
   py::dict summary;

@@ -46,12 +46,13 @@ std::size_t checked(std::int64_t value, std::size_t limit, const char* what, py:
 void check_columns(const Whole& rows, py::ssize_t columns, const char* what) {
   if (rows.ndim() == 2 && rows.shape(1) == columns) return;
   throw ErrorRaised({ErrorCode::invalid_input,
-                     std::string(what) + " is not an array of " + std::to_string(columns) + " columns", ""});
+                     std::string(what) + " is not an array of " + std::to_string(columns) + " columns",
+                     "give rows of " + std::to_string(columns) + " whole numbers"});
 }
 
-/// Rank or none: numbers below nothing stand for none.
+/// Rank, or none for -1.
 Rank rank_or_none(std::int64_t value, const Topology& topology, py::ssize_t row) {
-  return value < 0 ? Rank() : Rank(checked(value, topology.rank_count(), "rank", row));
+  return value == -1 ? Rank() : Rank(checked(value, topology.rank_count(), "rank", row));
 }
 
 Plan build(std::shared_ptr<Topology> topology, const std::string& collective, std::optional<std::int64_t> root,
@@ -59,7 +60,7 @@ Plan build(std::shared_ptr<Topology> topology, const std::string& collective, st
            const std::string& algorithm) {
   check_columns(slices, 4, "slices");
   check_columns(transfers, 5, "transfers");
-  Plan plan{topology, Schedule(collective_on(*topology, collective, root), topology->name(), algorithm)};
+  Plan plan{topology, Schedule(collective_on(*topology, collective, root), topology->name(), algorithm), false};
   Schedule& schedule = plan.schedule;
   if (units < 1 || units > max_units) {
     throw ErrorRaised({ErrorCode::invalid_input, "units are from 1 to 2^62", ""});
@@ -85,10 +86,24 @@ Plan build(std::shared_ptr<Topology> topology, const std::string& collective, st
     const std::size_t first = checked(transfer(i, 0), schedule.slices.size(), "slice", i);
     const std::size_t count = checked(transfer(i, 1), schedule.slices.size() - first + 1, "slice count", i);
     const std::size_t channel = checked(transfer(i, 3), max_channels, "channel", i);
+    const std::size_t adds = checked(transfer(i, 4), 2, "the flag that it adds", i);
     schedule.add_transfer(route, SliceId(first), static_cast<std::uint32_t>(count),
-                          transfer(i, 4) != 0 ? Action::reduce : Action::copy, ChannelId(channel));
+                          adds != 0 ? Action::reduce : Action::copy, ChannelId(channel));
   }
   return plan;
+}
+
+/// The JSON form, of which structures alone are written that can be read.
+std::string json_of(const Plan& plan, bool embed_network) {
+  if (!plan.is_verified) value_of(require_structure(plan.schedule, *plan.topology, "the schedule"));
+  std::ostringstream out;
+  value_of(write_schedule(out, plan.schedule, *plan.topology, {.embed_network = embed_network}));
+  return out.str();
+}
+
+Plan plan_of(const std::string& json) {
+  PlanFile file = value_of(read_plan(json, "text"));
+  return {std::make_shared<const Topology>(std::move(file.topology)), std::move(file.schedule), false};
 }
 
 py::list breaches_of(const Plan& plan, std::size_t most) {
@@ -106,9 +121,15 @@ py::list breaches_of(const Plan& plan, std::size_t most) {
   return breaches;
 }
 
+/// Of a schedule whose structure is right.
+Loads checked_loads(const Plan& plan) {
+  if (!plan.is_verified) value_of(require_structure(plan.schedule, *plan.topology, "the schedule"));
+  return compute_loads(plan.schedule, *plan.topology);
+}
+
 /// Units per link, as parts of the buffer that the units stand for.
 py::array_t<double> loads_of(const Plan& plan) {
-  const Loads loads = compute_loads(plan.schedule, *plan.topology);
+  const Loads loads = checked_loads(plan);
   py::array_t<double> result(static_cast<py::ssize_t>(loads.link_units.size()));
   auto out = result.mutable_unchecked<1>();
   const double extent = static_cast<double>(plan.schedule.collective.extent_factor());
@@ -132,23 +153,34 @@ py::list routes_of(const Plan& plan) {
 
 }  // namespace
 
+const Schedule& verified(const Plan& plan) {
+  if (!plan.is_verified) {
+    Result<void> result;
+    {
+      const py::gil_scoped_release release;
+      result = require_verified(plan.schedule, *plan.topology, "the schedule");
+    }
+    value_of(std::move(result));
+    plan.is_verified = true;
+  }
+  return plan.schedule;
+}
+
 void bind_schedule(py::module_& module) {
   py::class_<Plan>(module, "Schedule")
-      .def_static("build", &build, py::arg("topology"), py::arg("collective"), py::arg("root"), py::arg("units"),
+      .def_static("_build", &build, py::arg("topology"), py::arg("collective"), py::arg("root"), py::arg("units"),
                   py::arg("slices"), py::arg("routes"), py::arg("transfers"), py::arg("algorithm") = "python")
-      .def_static(
-          "from_json",
-          [](const std::string& text) {
-            PlanFile file = value_of(read_plan(text, "text"));
-            return Plan{std::make_shared<const Topology>(std::move(file.topology)), std::move(file.schedule)};
+      .def_static("from_json", &plan_of, py::arg("text"), "A plan in the JSON form of docs/schedule.md.")
+      .def("to_json", [](const Plan& plan) { return json_of(plan, true); })
+      .def(py::pickle(
+          [](const Plan& plan) {
+            return py::make_tuple(std::const_pointer_cast<Topology>(plan.topology), json_of(plan, false));
           },
-          py::arg("text"), "A plan in the JSON form of docs/schedule.md.")
-      .def("to_json",
-           [](const Plan& plan) {
-             std::ostringstream out;
-             value_of(write_schedule(out, plan.schedule, *plan.topology));
-             return out.str();
-           })
+          [](const py::tuple& state) {
+            auto topology = state[0].cast<std::shared_ptr<Topology>>();
+            PlanFile file = value_of(read_plan(state[1].cast<std::string>(), "a pickle", topology.get()));
+            return Plan{std::move(topology), std::move(file.schedule), false};
+          }))
       .def("_breaches", &breaches_of, py::arg("most") = 100)
       .def_property_readonly(
           "slices",
@@ -178,8 +210,7 @@ void bind_schedule(py::module_& module) {
       .def_property_readonly("topology",
                              [](const Plan& plan) { return std::const_pointer_cast<Topology>(plan.topology); })
       .def_property_readonly(
-          "load_time",
-          [](const Plan& plan) { return fraction_of(compute_loads(plan.schedule, *plan.topology).time_per_byte); },
+          "load_time", [](const Plan& plan) { return fraction_of(checked_loads(plan).time_per_byte); },
           "Seconds per byte of S that the fullest link needs, exactly.");
 }
 

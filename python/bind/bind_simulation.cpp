@@ -1,5 +1,11 @@
+#include <algorithm>
+#include <sstream>
+
 #include "planners/cut_search.h"
 #include "python/bind/bindings.h"
+#include "schedule/timeline/binary_timeline.h"
+#include "schedule/verify/verify.h"
+#include "sim/model.h"
 #include "sim/simulate.h"
 
 namespace espalier::python {
@@ -8,11 +14,15 @@ namespace {
 /// A schedule made ready to be simulated at many sizes.
 class PreparedSimulation {
  public:
-  explicit PreparedSimulation(const Plan& plan)
-      : topology_(plan.topology),
-        schedule_(plan.schedule),
-        chunks_(schedule_, *topology_),
-        simulator_(value_of(sim::Simulator::make(schedule_, *topology_))) {}
+  /// Errors: of a schedule that breaks a rule.
+  static std::unique_ptr<PreparedSimulation> make(const Plan& plan) {
+    verified(plan);
+    return make_unverified(plan);
+  }
+  static std::unique_ptr<PreparedSimulation> make_unverified(const Plan& plan) {
+    value_of(require_structure(plan.schedule, *plan.topology, "the schedule"));
+    return std::unique_ptr<PreparedSimulation>(new PreparedSimulation(plan));
+  }
 
   PreparedSimulation(const PreparedSimulation&) = delete;
   PreparedSimulation& operator=(const PreparedSimulation&) = delete;
@@ -23,16 +33,28 @@ class PreparedSimulation {
     options.size = {size};
     options.model = value_of(sim::parse_model(model));
     const py::gil_scoped_release release;
-    Cut cut{{chunk.value_or(1)}, ahead.value_or(0)};
-    if (!chunk || !ahead) cut = find_cut(options, chunk, ahead);
-    options.set(cut);
+    options.set(choose_cut(options, chunk, ahead));
     options.record_timeline = timeline;
     return value_of(simulator_.run(options));
   }
 
   [[nodiscard]] const Collective& collective() const { return schedule_.collective; }
+  [[nodiscard]] const Schedule& schedule() const { return schedule_; }
+  [[nodiscard]] const Topology& topology() const { return *topology_; }
+
+  /// What is given, the rest as it is fastest alone. Requires: no GIL.
+  [[nodiscard]] Cut choose_cut(const sim::Options& options, std::optional<std::int64_t> chunk,
+                               std::optional<std::uint32_t> ahead) const {
+    return chunk && ahead ? Cut{{*chunk}, *ahead} : find_cut(options, chunk, ahead);
+  }
 
  private:
+  explicit PreparedSimulation(const Plan& plan)
+      : topology_(plan.topology),
+        schedule_(plan.schedule),
+        chunks_(schedule_, *topology_),
+        simulator_(value_of(sim::Simulator::make_unverified(schedule_, *topology_))) {}
+
   Cut find_cut(sim::Options options, std::optional<std::int64_t> chunk, std::optional<std::uint32_t> ahead) const {
     planners::FixedCut fixed;
     if (chunk) fixed.chunk = Bytes{*chunk};
@@ -51,6 +73,83 @@ class PreparedSimulation {
   planners::ChunkModel chunks_;
   sim::Simulator simulator_;
 };
+
+/// Whether two networks differ in their ranks at most.
+bool is_same_network(const Topology& one, const Topology& other) {
+  const auto is_same_node = [](const Node& a, const Node& b) {
+    return a.id == b.id && a.bandwidth == b.bandwidth && a.reduce_bandwidth == b.reduce_bandwidth;
+  };
+  return std::ranges::equal(one.links(), other.links()) && std::ranges::equal(one.nodes(), other.nodes(), is_same_node);
+}
+
+/// Schedules of one network that all begin at once, a report each; `links` of all are of the network's whole use.
+std::vector<sim::Report> run_together(const std::vector<const PreparedSimulation*>& parts, std::int64_t size,
+                                      std::optional<std::int64_t> chunk, std::optional<std::uint32_t> ahead,
+                                      const std::string& model_name) {
+  if (parts.empty()) return {};
+  const Topology& topology = parts.front()->topology();
+  sim::Options options;
+  options.size = {size};
+  options.model = value_of(sim::parse_model(model_name));
+  const py::gil_scoped_release release;
+  const sim::Network network(topology);
+  const auto model = sim::make_model(options.model, network, {});
+  std::vector<std::unique_ptr<sim::CompiledSchedule>> compiled;
+  std::vector<sim::Report> reports;
+  for (const PreparedSimulation* part : parts) {
+    if (!is_same_network(part->topology(), topology)) {
+      throw ErrorRaised({ErrorCode::invalid_input, "the schedules are of different networks",
+                         "plan them on one network, with groups or ranks"});
+    }
+    const Cut cut = part->choose_cut(options, chunk, ahead);
+    compiled.push_back(std::make_unique<sim::CompiledSchedule>(
+        value_of(sim::CompiledSchedule::make_unverified(part->schedule(), part->topology(), network))));
+    const sim::RunId run =
+        value_of(model->add(*compiled.back(), {options.size, cut.chunk, options.element_size, 1'000'000, cut.ahead}));
+    model->enter_all(run, 0);
+    sim::Report report;
+    report.size = options.size;
+    report.chunk = cut.chunk;
+    report.ahead = cut.ahead;
+    reports.push_back(std::move(report));
+  }
+  std::vector<sim::RankEnd> ended;
+  while (model->next_time() != sim::never) model->advance(ended);
+  for (const sim::RankEnd& end : ended) {
+    Picoseconds& elapsed = reports[end.run.index()].elapsed;
+    elapsed = std::max(elapsed, Picoseconds{end.time});
+  }
+  for (sim::Report& report : reports) report.links = model->links();
+  return reports;
+}
+
+/// What a report is made of, but for what no Python caller has recorded.
+py::tuple state_of(const sim::Report& report) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> links;
+  for (const sim::LinkUse& use : report.links) links.emplace_back(use.bytes, use.busy.count);
+  py::object timeline = py::none();
+  if (report.timeline) {
+    std::ostringstream out;
+    value_of(write_binary_timeline(out, *report.timeline));
+    timeline = py::bytes(out.str());
+  }
+  return py::make_tuple(report.size.count, report.chunk.count, report.ahead, report.elapsed.count, report.events, links,
+                        timeline);
+}
+
+sim::Report report_of(const py::tuple& state) {
+  sim::Report report;
+  report.size = {state[0].cast<std::int64_t>()};
+  report.chunk = {state[1].cast<std::int64_t>()};
+  report.ahead = state[2].cast<std::uint32_t>();
+  report.elapsed = {state[3].cast<std::int64_t>()};
+  report.events = state[4].cast<std::uint64_t>();
+  for (const auto& [bytes, busy] : state[5].cast<std::vector<std::pair<std::int64_t, std::int64_t>>>()) {
+    report.links.push_back({bytes, {busy}});
+  }
+  if (!state[6].is_none()) report.timeline = value_of(read_binary_timeline(state[6].cast<std::string>(), "a pickle"));
+  return report;
+}
 
 py::dtype span_type() {
   py::list names, formats, offsets;
@@ -80,6 +179,7 @@ py::array_t<double> busy_of(const sim::Report& report) {
 
 void bind_simulation(py::module_& module) {
   py::class_<sim::Report>(module, "Report")
+      .def(py::pickle(&state_of, &report_of))
       .def_property_readonly(
           "size", [](const sim::Report& report) { return report.size.count; }, "Message size S in bytes.")
       .def_property_readonly(
@@ -102,9 +202,13 @@ void bind_simulation(py::module_& module) {
           "Read-only view of the timeline, or None: lane, transfer, chunk, phase (0 send, 1 wire, 2 recv, 3 reduce), "
           "begin and "
           "end in picoseconds.");
+  module.def("_run_together", &run_together);
   py::class_<PreparedSimulation>(module, "Simulator",
                                  "A schedule made ready to be simulated at many sizes. Safe to share between threads.")
-      .def(py::init<const Plan&>(), py::arg("schedule"))
+      .def(py::init(&PreparedSimulation::make), py::arg("schedule"))
+      .def_static("unverified", &PreparedSimulation::make_unverified, py::arg("schedule"),
+                  "Of a schedule that need not keep its collective's promise: the time of a part of one, which no "
+                  "bound holds for.")
       .def("run", &PreparedSimulation::run, py::arg("size"), py::arg("chunk") = py::none(),
            py::arg("ahead") = py::none(), py::arg("model") = "link", py::arg("timeline") = false,
            "One simulation of `size` bytes; what is not given of chunk (bytes) and ahead is chosen. The GIL is "

@@ -35,12 +35,15 @@ py::list links_of(const Topology& topology) {
   return rows;
 }
 
-/// One row per node: (id, kind, is_rank, host, rail or None).
+/// One row per node: (id, kind, is_rank, host, rail or None, whether it relays, backplane and rate of reduction in
+/// bytes/s, 0 where not limited, whether it copies, whether it reduces in the network).
 py::list nodes_of(const Topology& topology) {
   py::list rows;
   for (const Node& node : topology.nodes()) {
     const py::object rail = node.rail ? py::object(py::int_(*node.rail)) : py::object(py::none());
-    rows.append(py::make_tuple(node.id, std::string(to_string(node.kind)), node.is_rank, node.host, rail));
+    rows.append(py::make_tuple(node.id, std::string(to_string(node.kind)), node.is_rank, node.host, rail, node.relay,
+                               node.bandwidth.bytes_per_second, node.reduce_bandwidth.bytes_per_second, node.multicast,
+                               node.reduction));
   }
   return rows;
 }
@@ -131,6 +134,11 @@ void bind_topology(py::module_& module) {
       .def(
           "to_yaml", [](const Topology& topology) { return write_topology(topology); },
           "The plain form as YAML, which `from_yaml` reads back.")
+      .def(py::pickle([](const Topology& topology) { return py::make_tuple(write_topology(topology)); },
+                      [](const py::tuple& state) {
+                        return std::make_shared<Topology>(read_or_raise(
+                            read_topology_text(state[0].cast<std::string>(), "a pickle", std::nullopt, {})));
+                      }))
       .def("_links", &links_of)
       .def("_nodes", &nodes_of);
 }

@@ -33,11 +33,15 @@ T value_of(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-/// A schedule with the network that its routes belong to.
+/// A schedule with the network that its routes belong to. Python never changes one, so it is verified once at most.
 struct Plan {
   std::shared_ptr<const Topology> topology;
   Schedule schedule;
+  mutable bool is_verified = false;  ///< Guarded by the GIL.
 };
+
+/// The plan's schedule, or espalier.Error where it breaks a rule. Requires: the GIL.
+const Schedule& verified(const Plan& plan);
 
 /// fractions.Fraction of an exact number.
 py::object fraction_of(const Rational& value);

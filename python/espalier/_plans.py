@@ -9,7 +9,9 @@ import numpy
 
 from . import _espalier
 from ._tables import Table
-from ._units import parse_size
+from ._topology import find_profile, ranks_text, root_number
+from ._units import as_integer, parse_size, whole_number
+from .errors import Error
 
 Schedule = _espalier.Schedule
 planners = _espalier.planners
@@ -47,7 +49,7 @@ class Breach(typing.NamedTuple):
 
 
 def _shares_of(shares):
-    return [] if shares is None else [int(share) for share in shares]
+    return [] if shares is None else [whole_number(share, "a share") for share in shares]
 
 
 def bound(topology, collective, root=None, shares=None):
@@ -61,17 +63,46 @@ def bound(topology, collective, root=None, shares=None):
     >>> bound(Topology.generate("ring", [4], bandwidth=25e9), "all_gather", shares=[1, 0, 0, 0]).what
     'all S bytes of shards have to leave it'
     """
-    return Bound(*_espalier._bound(topology, collective, root, _shares_of(shares)))
+    return Bound(*_espalier._bound(topology, collective, root_number(root), _shares_of(shares)))
 
 
-def plan(topology, collective, algorithm="auto", size="64M", root=None, shares=None):
+def plan(topology, collective, algorithm="auto", size="64M", root=None, shares=None, k=None, max_depth=None, ranks=None, groups=None,
+         profile=None):
     """A verified schedule by one of `planners()`, or by "auto" the one that is fastest at `size`; `shares` as in `bound`.
 
-    >>> from espalier import Topology
-    >>> plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring").transfers.dtype.names
+    Args:
+        k: of packing: so many trees of equal weight per root.
+        max_depth: of packing: no tree deeper than so many hops from rank to rank.
+        ranks: the only ranks, all other nodes forward: "gpu[0-3]", or a list of names or numbers.
+        groups: several of these, at work at once ("gpu[0-3];gpu[4-7]", or a list): a list of schedules that share the links in the
+            best way, one per group, to be simulated together. A root counts within its group.
+        profile: a shipped profile's name or a file, as in `simulate`: plans take the paths that its software takes, "auto" chooses
+            with its costs, and "nccl" is what NCCL would run.
+
+    >>> from espalier import Topology, simulate
+    >>> machine = Topology.load("dgx1v")
+    >>> plan(machine, "all_reduce", algorithm="ring").transfers.dtype.names
     ('first_slice', 'slice_count', 'route', 'channel_and_reduces')
+    >>> plan(machine, "all_gather", ranks="gpu[0-3]").topology.rank_count
+    4
+    >>> both = plan(machine, "all_gather", groups=["gpu[0-3]", [4, 5, 6, 7]])
+    >>> [run.of_bound <= 1 for run in simulate(both, "64M")]
+    [True, True]
+    >>> plan(machine, "all_reduce", profile="nccl-volta", algorithm="nccl").algorithm
+    'nccl/ring'
     """
-    return _espalier._plan(topology, collective, algorithm, parse_size(size), root, _shares_of(shares))
+    if groups is not None:
+        if algorithm != "auto" or (k, max_depth, ranks, profile) != (None, None, None, None):
+            raise Error("unsupported", "groups are planned by one program: algorithm, k, max_depth, ranks and profile do not go with them",
+                        "leave them out")
+        lists = groups.split(";") if isinstance(groups, str) else groups
+        return _espalier._plan_of_groups(topology, collective, [ranks_text(topology, each) for each in lists], root_number(root),
+                                         _shares_of(shares))
+    if ranks is not None:
+        topology = _espalier._with_ranks(topology, ranks_text(topology, ranks))
+    request = _espalier._PlanRequest(algorithm, parse_size(size), 0 if k is None else whole_number(k, "k", 1),
+                                     0 if max_depth is None else whole_number(max_depth, "max_depth", 1), *find_profile(profile))
+    return _espalier._plan(topology, collective, request, root_number(root), _shares_of(shares))
 
 
 def verify(self, most=100):
@@ -112,7 +143,7 @@ def load(path):
 
 
 def from_arrays(topology, collective, units, slices, routes, transfers, root=None, algorithm="python"):
-    """A schedule of your own; `verify` says whether it is right.
+    """A schedule of your own; `verify` says whether it is right, and only a right one can be simulated.
 
     Args:
         units: the length of the buffer in units of any size.
@@ -120,15 +151,45 @@ def from_arrays(topology, collective, units, slices, routes, transfers, root=Non
         routes: [(source rank, destination rank, [link ids])].
         transfers: (m, 5) whole numbers in program order: first slice, number of slices, route, channel, 1 where it adds.
 
-    >>> from espalier import Topology
-    >>> two = Topology.generate("ring", [2])
+    >>> import espalier
+    >>> two = espalier.Topology.generate("ring", [2])
     >>> Schedule.from_arrays(two, "broadcast", 1, [[0, 1, -1, -1]], [(0, 1, [0])], [[0, 1, 0, 0, 0]], root=0).verify()
     []
+    >>> unfinished = Schedule.from_arrays(two, "broadcast", 1, [[0, 1, -1, -1]], [(0, 1, [0])], [], root=0)
+    >>> try:
+    ...     espalier.simulate(unfinished)
+    ... except espalier.Error as error:
+    ...     print(error.message.split(":")[0])
+    the schedule breaks rule S7
     """
-    slices = numpy.asarray(slices, dtype=numpy.int64).reshape(-1, 4)
-    transfers = numpy.asarray(transfers, dtype=numpy.int64).reshape(-1, 5)
-    return Schedule.build(topology, collective, root, units, slices, list(routes), transfers,
-                          algorithm)
+    return Schedule._build(topology, collective, root_number(root), whole_number(units, "units", 1), _rows(slices, 4, "slices"),
+                          [_route(route) for route in routes], _rows(transfers, 5, "transfers"), algorithm)
+
+
+def _rows(values, columns, what):
+    """An array of whole numbers of so many columns; nothing is rounded or cut into rows."""
+    try:
+        array = numpy.asarray(values)
+    except ValueError:
+        array = numpy.asarray(None)  # Rows of unlike lengths.
+    if array.size == 0 and array.ndim in (1, 2) and array.shape[-1] in (0, columns):
+        return numpy.zeros((0, columns), numpy.int64)
+    if array.ndim != 2 or array.shape[1] != columns:
+        raise Error("invalid_input", f"{what} is not an array of {columns} columns", f"give rows of {columns} whole numbers")
+    if array.dtype.kind not in "iu" or int(array.max()) > numpy.iinfo(numpy.int64).max:
+        raise Error("invalid_input", f"{what} has values of type {array.dtype}", "give whole numbers of 64 bits")
+    return array.astype(numpy.int64)
+
+
+def _route(route):
+    try:
+        source, destination, links = route
+        ends = [as_integer(end) for end in (source, destination, *links)]
+    except (TypeError, ValueError):
+        ends = [None]
+    if None in ends:
+        raise Error("invalid_input", f"{route!r} is not a route", "give (source rank, destination rank, [link ids])")
+    return (ends[0], ends[1], ends[2:])
 
 
 def _repr(self):

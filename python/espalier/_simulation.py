@@ -1,13 +1,12 @@
 """Simulated runs."""
 import os
-import pathlib
 import weakref
 
 from . import _espalier
-from ._plans import bound
+from ._plans import Schedule, bound
 from ._tables import Table
-from ._topology import _shipped_folder
-from ._units import parse_size
+from ._topology import find_profile
+from ._units import is_several, parse_size, whole_number
 from .errors import Error
 
 Simulator = _espalier.Simulator
@@ -44,6 +43,8 @@ class Simulation:
         self._report, self.busbw, self._limit, self.protocol = report, busbw, limit, protocol
 
     def __getattr__(self, name):
+        if name.startswith("_"):  # Of an object that is being unpickled, too.
+            raise AttributeError(name)
         return getattr(self._report, name)
 
     @property
@@ -88,24 +89,37 @@ class Simulation:
                 f"{self.of_bound:.1%} of the bound>")
 
 
-def _find_profile(name):
-    """The path of a profile's file, and the launch after a colon."""
-    name, _, launch = str(name).partition(":")
-    folder = _shipped_folder()
-    for path in (pathlib.Path(name), *([folder / "profiles" / f"{name}.yaml"] if folder else [])):
-        if path.is_file():
-            return str(path), launch
-    raise Error("unavailable", f"there is no profile {name!r}", "docs/profiles.md names those that are shipped")
+def _counts(chunk, ahead):
+    return None if chunk is None else parse_size(chunk), None if ahead is None else whole_number(ahead, "ahead")
+
+
+_run_prepared = Simulator.run
+
+
+def _run(self, size, chunk=None, ahead=None, model="link", timeline=False):
+    """One simulation at a size; what is not given of chunk (bytes, or "64K") and ahead is chosen. The GIL is released."""
+    return _run_prepared(self, parse_size(size), *_counts(chunk, ahead), model, timeline)
+
+
+Simulator.run = _run
+
+
+def _simulate_together(schedules, size, chunk, ahead, model):
+    prepared = [_prepare(schedule) for schedule in schedules]
+    reports = _espalier._run_together([simulator for simulator, _ in prepared], parse_size(size), *_counts(chunk, ahead), model)
+    return Table(Simulation(report, simulator.busbw(report), limit) for report, (simulator, limit) in zip(reports, prepared))
 
 
 def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timeline=False, profile=None):
     """Simulates a schedule at one size, or at several: a list of sizes gives a list of simulations.
 
-    The list is a Table, with to_pandas().
+    The list is a Table, with to_pandas(). A list of schedules of one network, such as `plan(groups=...)` gives, runs together: all
+    begin at once, with `size` bytes each, and there is a simulation for each (a Table of these for each of several sizes).
 
     `chunk` (bytes) and `ahead` (rounds) are chosen where they are not given; `model` is "link" or "fair". With
     `timeline`, `spans` is a structured numpy array. The GIL is released. With a `profile` (a shipped one's name or a file, and
     after a colon how calls are launched) the software's costs are added, and `protocol` says which one was the fastest.
+    Raises espalier.Error for a schedule that `verify` finds wrong.
 
     >>> from espalier import Topology, plan
     >>> ring = plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring")
@@ -119,16 +133,21 @@ def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timelin
     """
     if profile is not None and (chunk is not None or ahead is not None or timeline):
         raise Error("invalid_input", "chunk, ahead and timeline do not go with a profile", "leave them out")
-    simulator, limit = _prepare(schedule)
-    profiled = None if profile is None else _espalier.ProfiledSimulator(schedule, *_find_profile(profile), model)
-    sizes = size if isinstance(size, (list, tuple)) or hasattr(size, "shape") else [size]
-    chunk = None if chunk is None else parse_size(chunk)
-    runs = []
-    for each in sizes:
-        protocol, each = None, parse_size(int(each) if hasattr(each, "dtype") else each)
-        if profiled is None:
-            report = simulator.run(each, chunk, ahead, model, timeline)
-        else:
-            report, protocol = profiled.run(each)
-        runs.append(Simulation(report, simulator.busbw(report), limit, protocol))
-    return Table(runs) if sizes is size else runs[0]
+    sizes = list(size) if is_several(size) else [size]
+    if not isinstance(schedule, Schedule):
+        if profile is not None or timeline:
+            raise Error("unsupported", "profile and timeline are of one schedule", "simulate each alone, or leave them out")
+        schedules = list(schedule)
+        runs = [_simulate_together(schedules, each, chunk, ahead, model) for each in sizes]
+    else:
+        simulator, limit = _prepare(schedule)
+        profiled = None if profile is None else _espalier.ProfiledSimulator(schedule, *find_profile(profile), model)
+        runs = []
+        for each in sizes:
+            protocol = None
+            if profiled is None:
+                report = simulator.run(each, chunk, ahead, model, timeline)
+            else:
+                report, protocol = profiled.run(parse_size(each))
+            runs.append(Simulation(report, simulator.busbw(report), limit, protocol))
+    return Table(runs) if is_several(size) else runs[0]

@@ -5,12 +5,12 @@ import os
 from ._plans import plan
 from ._simulation import simulate
 from ._tables import Table
-from ._units import parse_size
+from ._units import is_several, parse_size
 from .errors import Error
 
 
 def _listed(value):
-    return list(value) if isinstance(value, (list, tuple, set)) or hasattr(value, "tolist") else [value]
+    return list(value) if is_several(value) else [value]
 
 
 def sweep(topologies, collectives="all_reduce", algorithms="auto", sizes="64M", model="link", root=None, threads=None):

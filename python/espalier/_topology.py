@@ -1,8 +1,10 @@
 """Networks."""
+import json
 import os
 import pathlib
 
 from . import _espalier
+from ._units import as_integer, is_several, whole_number
 from .errors import Error
 
 Topology = _espalier.Topology
@@ -33,6 +35,31 @@ def find_topology_file(name):
     return path
 
 
+def find_profile(name):
+    """The path of a profile's file, and the launch after a colon; two empty texts for None."""
+    if name is None:
+        return "", ""
+    name, _, launch = str(name).partition(":")
+    folder = _shipped_folder()
+    for path in (pathlib.Path(name), *([folder / "profiles" / f"{name}.yaml"] if folder else [])):
+        if path.is_file():
+            return str(path), launch
+    raise Error("unavailable", f"there is no profile {name!r}", "docs/profiles.md names those that are shipped")
+
+
+def root_number(root):
+    """A root as the libraries take it: a number, or none."""
+    return None if root is None else whole_number(root, "the root")
+
+
+def ranks_text(topology, ranks):
+    """A list of ranks as the command line has it, of a text, a name or number, or several."""
+    if isinstance(ranks, str):
+        return ranks
+    given = list(ranks) if is_several(ranks) else [ranks]
+    return ", ".join(each if isinstance(each, str) else topology.rank_name(whole_number(each, "a rank")) for each in given)
+
+
 def load(name, **parameters):
     """A topology from a YAML file, or a shipped machine by name; parameters of a compact file by name.
 
@@ -42,8 +69,12 @@ def load(name, **parameters):
     return Topology._read_file(str(find_topology_file(name)), parameters)
 
 
+_NODE_KEYS = ("id", "kind", "is_rank", "host", "rail", "relay", "bandwidth", "reduce_bandwidth", "multicast", "reduction")
+
+
 def nodes(self):
-    """[{"id", "kind", "is_rank", "host", "rail"}], by node id.
+    """[{"id", "kind", "is_rank", "host", "rail", ...}], by node id; with "relay", "bandwidth" and "reduce_bandwidth" in bytes per
+    second (0: not limited), "multicast" and "reduction".
 
     >>> machine = Topology.load("dgx1v")
     >>> len(machine.nodes()) == machine.node_count, machine.nodes()[0]["id"], machine.rank_name(7)
@@ -55,7 +86,7 @@ def nodes(self):
     >>> again.link_count == broken.link_count, again.name
     (True, 'dgx1v without gpu0-gpu1')
     """
-    return [dict(zip(("id", "kind", "is_rank", "host", "rail"), row)) for row in self._nodes()]
+    return [dict(zip(_NODE_KEYS, row)) for row in self._nodes()]
 
 
 def links(self):
@@ -71,7 +102,7 @@ def links(self):
 
 
 def to_networkx(self):
-    """A networkx.MultiDiGraph: nodes by their ids with kind, is_rank, host and rail, links keyed by link id.
+    """A networkx.MultiDiGraph: nodes by their ids with what `nodes` says of them, links keyed by link id. `from_networkx` reads it.
 
     >>> try:
     ...     graph = Topology.generate("ring", [3]).to_networkx()
@@ -92,6 +123,69 @@ def to_networkx(self):
     return graph
 
 
+def from_networkx(graph, name=None):
+    """A topology of a networkx graph, as `to_networkx` makes it or of your own.
+
+    An edge needs `bandwidth` (bytes per second, or "25 GB/s") and may have `latency` and `overhead` (seconds, or "1 us") and
+    `link_class`; of a graph without directions it is a link each way. A node may have what `nodes` says of one; where no `kind` is
+    given it is a gpu. Other attributes mean nothing here.
+
+    >>> try:
+    ...     import networkx
+    ...     square = networkx.cycle_graph(4)
+    ...     networkx.set_edge_attributes(square, "25 GB/s", "bandwidth")
+    ...     print(Topology.from_networkx(square).link_count)
+    ... except ImportError:
+    ...     print(8)  # Without networkx.
+    8
+    """
+    edges = list(graph.edges(keys=True, data=True) if graph.is_multigraph() else ((*edge[:2], None, edge[2]) for edge in graph.edges(data=True)))
+    if len({key for _, _, key, _ in edges if as_integer(key) is not None}) == len(edges):
+        edges.sort(key=lambda edge: edge[2])  # Link ids.
+    document = {"espalier": 1, "name": str(name or graph.name or "networkx"),
+                "nodes": [_node_entry(node, values) for node, values in graph.nodes(data=True)],
+                "links": [_link_entry(tail, head, values, graph.is_directed()) for tail, head, _, values in edges]}
+    return Topology.from_yaml(json.dumps(document))
+
+
+def _node_entry(node, values):
+    entry = {"id": str(node), "kind": values.get("kind", "gpu")}
+    for key, ours in (("is_rank", "rank"), ("relay", "relay"), ("multicast", "multicast"), ("reduction", "reduction")):
+        if key in values and (ours != "relay" or not values[key]) and (ours not in ("multicast", "reduction") or values[key]):
+            entry[ours] = bool(values[key])
+    for key in ("host", "rail"):
+        if values.get(key) not in (None, ""):
+            entry[key] = values[key]
+    for key in ("bandwidth", "reduce_bandwidth"):
+        if values.get(key):
+            entry[key] = _with_unit(values[key], 1, "B/s", f"{key} of {node}")
+    return entry
+
+
+def _link_entry(tail, head, values, is_directed):
+    where = f"the edge from {tail} to {head}"
+    if "bandwidth" not in values:
+        raise Error("invalid_input", f"{where} has no bandwidth", 'set it in bytes per second, or as "25 GB/s"')
+    entry = {"from": str(tail), "to": str(head)} if is_directed else {"between": [str(tail), str(head)]}
+    entry["bandwidth"] = _with_unit(values["bandwidth"], 1, "B/s", f"bandwidth of {where}")
+    entry["latency"] = _with_unit(values.get("latency", 0), 10**12, "ps", f"latency of {where}")
+    if values.get("overhead"):
+        entry["overhead"] = _with_unit(values["overhead"], 10**12, "ps", f"overhead of {where}")
+    if values.get("link_class"):
+        entry["class"] = str(values["link_class"])
+    return entry
+
+
+def _with_unit(value, scale, unit, what):
+    """A number in the base unit as text with a unit; texts have theirs."""
+    if isinstance(value, str):
+        return value
+    try:
+        return f"{round(value * scale)} {unit}"
+    except (TypeError, ValueError, OverflowError):
+        raise Error("invalid_input", f"the {what} is {value!r}", "give a number, or a text with its unit") from None
+
+
 def _repr(self):
     return f"<espalier.Topology {self.name}: {self.rank_count} ranks, {self.node_count} nodes, {self.link_count} links>"
 
@@ -100,4 +194,5 @@ Topology.load = staticmethod(load)
 Topology.nodes = nodes
 Topology.links = links
 Topology.to_networkx = to_networkx
+Topology.from_networkx = staticmethod(from_networkx)
 Topology.__repr__ = _repr

@@ -21,3 +21,6 @@ class Error(Exception):
     def __init__(self, code, message, help="", rank=None):
         super().__init__(f"{message} ({help})" if help else message)
         self.code, self.message, self.help, self.rank = code, message, help, rank
+
+    def __reduce__(self):
+        return type(self), (self.code, self.message, self.help, self.rank)

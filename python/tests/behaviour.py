@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """The package against the command line, its own promises on memory, and what is refused."""
 import concurrent.futures
+import copy
 import gc
 import json
+import multiprocessing
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import tempfile
@@ -165,6 +168,194 @@ class Threads(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             together = list(pool.map(lambda power: espalier.simulate(plan, 1 << power).picoseconds, range(10, 26)))
         self.assertEqual(alone, together)
+
+
+class Verified(unittest.TestCase):
+    """Nothing that breaks a rule is simulated, whichever way it is asked for."""
+
+    def setUp(self):
+        self.topology = Topology.load("dgx1v")
+        ring = espalier.plan(self.topology, "all_reduce", algorithm="ring")
+        whole = [(row["first_slice"], row["slice_count"], row["route"], row["channel_and_reduces"] & 0x7FFFFFFF,
+                  row["channel_and_reduces"] >> 31) for row in ring.transfers]
+        slices = [(row["offset"], row["length"], -1, -1) for row in ring.slices]
+        self.arrays = (self.topology, "all_reduce", ring.units, slices, ring.routes)
+        self.ring, self.whole, self.half = ring, whole, Schedule.from_arrays(*self.arrays, whole[::2])
+
+    def test_a_ring_without_half_of_its_transfers_is_refused(self):
+        self.assertEqual(espalier.simulate(Schedule.from_arrays(*self.arrays, self.whole), "1M").picoseconds,
+                         espalier.simulate(self.ring, "1M").picoseconds)
+        for simulated in (lambda: espalier.simulate(self.half, "1M"), lambda: espalier.Simulator(self.half),
+                          lambda: espalier.simulate(self.half, ["1M", "2M"]), lambda: espalier.simulate([self.half], "1M"),
+                          lambda: espalier.simulate(self.half, "1M", profile="nccl-volta"),
+                          lambda: espalier.simulate(pickle.loads(pickle.dumps(self.half)), "1M"),
+                          lambda: espalier.calibrate(self.topology, [(self.half, "1M", 1e-3, "64K")], hold_out=0)):
+            with self.assertRaises(espalier.Error) as caught:
+                simulated()
+            self.assertRegex(caught.exception.message, "schedule breaks rule S[5-7]")
+
+    def test_what_is_not_verified_says_so(self):
+        self.assertLess(espalier.Simulator.unverified(self.half).run("1M").time, espalier.simulate(self.ring, "1M").time)
+
+    def test_loads_are_of_slices_that_tile_the_buffer(self):
+        two = Topology.generate("ring", [2])
+        # Slices that reach past the buffer, and begin before it, would carry numbers that no sum holds.
+        for slices in ([[0, 2**62, -1, -1], [-2**62, 2**62, -1, -1]], [[-5, 1, -1, -1]], [[0, -1, -1, -1]]):
+            wrong = Schedule.from_arrays(two, "broadcast", 2**62, slices, [(0, 1, [0])], [(0, 1, 0, 0, 0)] * 3, root=0)
+            for asked in (lambda: wrong.link_loads, lambda: wrong.load_time, lambda: espalier.Simulator.unverified(wrong), wrong.to_json):
+                with self.assertRaises(espalier.Error) as caught:
+                    asked()
+                self.assertIn("breaks rule S2", caught.exception.message)
+        # A part of a schedule has loads: three transfers of the whole buffer over one link.
+        part = Schedule.from_arrays(two, "broadcast", 2**62, [[0, 2**62, -1, -1]], [(0, 1, [0])], [(0, 1, 0, 0, 0)] * 3, root=0)
+        self.assertEqual((part.link_loads[0], part.link_loads.sum()), (3, 3))
+
+
+class Arrays(unittest.TestCase):
+    def test_only_whole_numbers_in_rows_of_the_right_length(self):
+        two = Topology.generate("ring", [2])
+
+        def made(units=1, slices=((0, 1, -1, -1),), routes=((0, 1, [0]),), transfers=((0, 1, 0, 0, 0),), root=0):
+            return Schedule.from_arrays(two, "broadcast", units, slices, routes, transfers, root=root)
+
+        self.assertEqual(made().verify(), [])
+        self.assertEqual(made(numpy.int32(1), numpy.array([(0, 1, -1, -1)], numpy.int16), [(numpy.int64(0), 1, numpy.array([0]))]).verify(), [])
+        nan = float("nan")
+        for wrong in (dict(units=1.0), dict(units=0), dict(units=True), dict(units=nan), dict(slices=[(0, 1.0, -1, -1)]),
+                      dict(slices=[(0, nan, -1, -1)]), dict(slices=[0, 1, -1, -1]), dict(slices=[(0, 1, -1)]),
+                      dict(slices=[(0, 1, -1, -1), (0, 1)]), dict(slices=[(0, 1, -2, -1)]), dict(slices=[(0, 1, 2, -1)]),
+                      dict(slices=[("0", "1", "-1", "-1")]), dict(slices=[(0, 2**63, -1, -1)]), dict(slices=[(0, 2**65, -1, -1)]),
+                      dict(slices=numpy.array([[[0, 1, -1, -1]]])), dict(slices=numpy.array([[True, True, True, True]])),
+                      dict(transfers=[(0, 1, 0, 0, 0.5)]), dict(transfers=[(0, 1, 0, 0, 2)]), dict(transfers=[(0, 1, 0, 0)]),
+                      dict(transfers=[0, 1, 0, 0, 0]), dict(transfers=[(0, 2, 0, 0, 0)]), dict(transfers=[(0, 1, 1, 0, 0)]),
+                      dict(transfers=[(0, 1, 0, -1, 0)]), dict(routes=[(0, 1)]), dict(routes=[(0, 1.0, [0])]), dict(routes=[(0, 1, [0.0])]),
+                      dict(routes=[(0, 2, [0])]), dict(routes=[(0, 1, [9])]), dict(routes=[(0, 1, 0)]), dict(root=-1), dict(root=0.0)):
+            with self.assertRaises(espalier.Error, msg=str(wrong)) as caught:
+                made(**wrong)
+            self.assertIn(caught.exception.code, ("invalid_input", "too_large"), wrong)
+        self.assertEqual(made(transfers=numpy.zeros((0, 5), int)).verify()[0].rule, "S7")
+
+
+class Sizes(unittest.TestCase):
+    def test_integers_of_any_type_are_sizes(self):
+        ring = espalier.plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring")
+        time = espalier.simulate(ring, 2**20, chunk=4096, ahead=0).picoseconds
+        for kind in (int, numpy.int64, numpy.uint32, numpy.uint64, numpy.int32):
+            run = espalier.simulate(ring, kind(2**20), chunk=kind(4096), ahead=kind(0))
+            self.assertEqual((run.picoseconds, type(run)), (time, espalier.Simulation), kind)
+            self.assertEqual(espalier.Simulator(ring).run(kind(2**20), chunk=kind(4096), ahead=kind(0)).picoseconds, time)
+            self.assertEqual(espalier.plan(Topology.load("dgx1v"), "all_reduce", "ring", kind(2**20)).algorithm, "ring")
+        for several in (numpy.array([2**20, 2**21]), ["1M", numpy.int64(2**21)], range(2**20, 2**21 + 1, 2**20), (2**20, "2M")):
+            self.assertEqual([run.size for run in espalier.simulate(ring, several)], [2**20, 2**21])
+        self.assertEqual(len(espalier.simulate(ring, numpy.array([2**20]))), 1)
+        self.assertEqual(espalier.simulate(ring, numpy.array(2**20)).size, 2**20)
+        self.assertEqual(espalier.Simulator(ring).run("1M").size, 2**20)
+        self.assertEqual(espalier.sweep(ring.topology, "all_reduce", "ring", numpy.int64(2**20))[0]["size"], 2**20)
+        for wrong in (1.5, 1e6, numpy.float64(8), True, numpy.bool_(True), None, -1, "-1", "1.5M", 2**70, float("nan"), b"1M", object()):
+            with self.assertRaises(espalier.Error, msg=repr(wrong)):
+                espalier.parse_size(wrong)
+
+
+class Pickles(unittest.TestCase):
+    def test_topologies_come_back_whole(self):
+        for machine in ("dgx1v", "dgx-a100-x2", "mi250", "gb200-nvl72", "torus-4x4x4", "tpu-v5e"):
+            try:
+                before = Topology.load(machine)
+            except espalier.Error:
+                continue
+            after = pickle.loads(pickle.dumps(before.slow([f"{before.link_name(0)}=25%"])))
+            self.assertEqual((after.to_yaml(), after.nodes(), after.links()), (lambda t: (t.to_yaml(), t.nodes(), t.links()))(before.slow([f"{before.link_name(0)}=25%"])))
+            self.assertEqual(copy.deepcopy(before).to_yaml(), before.to_yaml())
+
+    def test_schedules_and_simulations_come_back_whole(self):
+        for collective, algorithm in (("all_reduce", "ring"), ("all_gather", "packing"), ("broadcast", "tree")):
+            plan = espalier.plan(Topology.load("dgx1v-degraded"), collective, algorithm=algorithm)
+            topology, after = pickle.loads(pickle.dumps((plan.topology, plan)))
+            self.assertIs(after.topology, topology)  # Not one for each.
+            self.assertEqual(after.to_json(), plan.to_json())
+            run = espalier.simulate(plan, "1M", timeline=True)
+            again = pickle.loads(pickle.dumps(run))
+            self.assertEqual((again.to_dict(), again.picoseconds, again.ahead), (run.to_dict(), run.picoseconds, run.ahead))
+            numpy.testing.assert_array_equal(again.spans, run.spans)
+            numpy.testing.assert_array_equal(again.link_busy, run.link_busy)
+            self.assertIsNone(pickle.loads(pickle.dumps(espalier.simulate(plan, "1M"))).spans)
+
+    def test_processes_hand_them_on(self):
+        plan = espalier.plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring")
+        with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+            run = pool.submit(espalier.simulate, plan, "1M").result()
+            self.assertEqual(run.picoseconds, espalier.simulate(plan, "1M").picoseconds)
+            with self.assertRaises(espalier.Error) as caught:
+                pool.submit(espalier.parse_size, "1.5M").result()
+            self.assertEqual((caught.exception.code, caught.exception.help), ("invalid_input", "write bytes, or 64K, 1M, 1G, 25MB"))
+
+
+class Graphs(unittest.TestCase):
+    def test_there_and_back(self):
+        try:
+            import networkx
+        except ImportError:
+            self.skipTest("no networkx")
+        for machine in ("dgx1v-degraded", "dgx-a100-x2", "mi250"):
+            before = Topology.load(machine)
+            after = Topology.from_networkx(before.to_networkx())
+            self.assertEqual((after.name, after.nodes(), after.links()), (before.name, before.nodes(), before.links()))
+        graph = networkx.DiGraph()
+        graph.add_edge("a", "b", bandwidth=1e9, latency=1e-6)
+        graph.add_edge("b", "a", bandwidth="2 GB/s")
+        link, back = Topology.from_networkx(graph, name="pair").links()
+        self.assertEqual((link["bandwidth"], link["latency"], back["bandwidth"], back["latency"]), (10**9, 1e-6, 2 * 10**9, 0))
+        graph.add_edge("a", "c")
+        with self.assertRaisesRegex(espalier.Error, "the edge from a to c has no bandwidth"):
+            Topology.from_networkx(graph)
+        for wrong in (float("nan"), float("inf"), None, [1]):
+            graph.edges["a", "c"]["bandwidth"] = wrong
+            with self.assertRaises(espalier.Error):
+                Topology.from_networkx(graph)
+
+
+class Planning(unittest.TestCase):
+    def test_as_the_command_plans(self):
+        machine = Topology.load("dgx1v")
+        for words, keywords in ((["--k", "2"], {"k": 2}), (["--max-depth", "2"], {"max_depth": 2}), (["--ranks", "gpu[0-3]"], {"ranks": "gpu[0-3]"})):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "plan.json"
+                subprocess.run([COMMAND, "plan", "dgx1v", "all_gather", "-a", "packing", *words, "--profile", "ideal", "-o", str(path)], check=True, capture_output=True)
+                told = Schedule.load(path)
+            plan = espalier.plan(machine, "all_gather", algorithm="packing", **keywords)
+            numpy.testing.assert_array_equal(plan.transfers, told.transfers, str(keywords))
+            numpy.testing.assert_array_equal(plan.slices, told.slices)
+        for ranks in (["gpu0", "gpu3"], [0, 3], numpy.array([0, 3]), "gpu0, gpu3"):
+            plan = espalier.plan(machine, "all_reduce", "ring", ranks=ranks)
+            self.assertEqual([plan.topology.rank_name(rank) for rank in range(plan.topology.rank_count)], ["gpu0", "gpu3"])
+        for wrong in (dict(k=0), dict(k=1.5), dict(max_depth=-1), dict(algorithm="ring", k=2), dict(ranks="gpu9"), dict(root=-1), dict(profile="none"),
+                      dict(groups="gpu0,gpu1;gpu2,gpu3", k=2), dict(groups=[]), dict(algorithm="nccl")):
+            with self.assertRaises(espalier.Error, msg=str(wrong)):
+                espalier.plan(machine, "all_gather", **wrong)
+
+    def test_groups_share_the_links(self):
+        machine = Topology.load("dgx1v")
+        plans = espalier.plan(machine, "all_gather", groups="gpu[0-3];gpu[4-7]")
+        self.assertEqual([plan.topology.rank_count for plan in plans], [4, 4])
+        self.assertEqual([plan.verify() for plan in plans], [[], []])
+        # docs/command-line.md: 3/400000000000 s per byte, 100.0 GB/s busbw for each when both are at work.
+        together = espalier.simulate(plans, "1G")
+        for run in together:
+            self.assertLess(run.busbw, 100.0e9 * (1 + 1e-9))
+            self.assertGreater(run.busbw, 97.0e9)
+        # Alone neither is slower, and what one does alone is what the list of one does.
+        for plan, run in zip(plans, together):
+            alone = espalier.simulate(plan, "1G")
+            self.assertLessEqual(alone.picoseconds, run.picoseconds)
+            self.assertEqual(espalier.simulate([plan], "1G")[0].picoseconds, alone.picoseconds)
+        self.assertEqual([[run.size for run in runs] for runs in espalier.simulate(plans, ["1M", "2M"])], [[2**20] * 2, [2**21] * 2])
+        with self.assertRaisesRegex(espalier.Error, "different networks"):
+            espalier.simulate([plans[0], espalier.plan(Topology.load("mi250"), "all_gather", "ring")], "1M")
+
+    def test_a_profile_chooses(self):
+        machine = Topology.load("dgx1v")
+        row = command("simulate", "dgx1v", "all_reduce", "-a", "auto", "-s", "1K", "--profile", "nccl-volta")["results"][0]
+        self.assertTrue(row["planner"].startswith(espalier.plan(machine, "all_reduce", size="1K", profile="nccl-volta").algorithm))
 
 
 if __name__ == "__main__":
