@@ -89,7 +89,7 @@ def plan(topology, collective, algorithm="auto", size="64M", root=None, shares=N
     >>> [run.of_bound <= 1 for run in simulate(both, "64M")]
     [True, True]
     >>> plan(machine, "all_reduce", profile="nccl-volta", algorithm="nccl").algorithm
-    'nccl/ring'
+    'ring'
     """
     if groups is not None:
         if algorithm != "auto" or (k, max_depth, ranks, profile) != (None, None, None, None):

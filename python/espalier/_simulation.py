@@ -37,6 +37,8 @@ class Simulation:
     >>> simulator = Simulator(ring)
     >>> simulator.run(2**20).picoseconds == run.picoseconds, abs(simulator.busbw(simulator.run(2**20)) / run.busbw - 1) < 1e-9
     (True, True)
+    >>> Simulator.unverified(ring).run("1M").picoseconds == run.picoseconds
+    True
     """
 
     def __init__(self, report, busbw, limit, protocol=None):
