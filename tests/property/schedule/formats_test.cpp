@@ -109,11 +109,10 @@ double best_time(const Schedule& schedule, const Topology& topology) {
   const auto simulator = sim::Simulator::make(schedule, topology);
   const planners::ChunkModel chunks(schedule, topology);
   sim::Options how{.size = {std::int64_t{64} << 20U}};
-  const auto best =
-      planners::find_best_cut(chunks, how.size, {}, [&](const Cut& cut, Picoseconds) -> Result<RunReport> {
-        how.set(cut);
-        return simulator->run(how).map([](sim::Report report) { return static_cast<RunReport>(std::move(report)); });
-      });
+  const auto best = planners::find_best_cut(chunks, how.size, {}, [&](const Cut& cut, Picoseconds deadline) {
+    how.set(cut);
+    return simulator->run_until(how, deadline);
+  });
   return best->elapsed.seconds();
 }
 
