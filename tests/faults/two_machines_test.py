@@ -31,10 +31,10 @@ def start(espalier, rank, world, port, within, folder):
 
 
 def joined_by_a_cable(other):
-    command("ip", "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", str(other))
+    command("ip", "link", "add", "name", "cable", "type", "veth", "peer", "name", "cable", "netns", str(other))
     for enter, address in (([], HERE), (["nsenter", "--net", "--target", str(other)], THERE)):
         for line in ("ip link set lo up", f"ip addr add {address}/24 dev cable", "ip link set cable up",
-                     "ip link add bridge type dummy", "ip addr add 10.1.0.1/24 dev bridge", "ip link set bridge up"):
+                     "ip link add name bridge type veth peer name beside", "ip link set beside up", "ip addr add 10.1.0.1/24 dev bridge", "ip link set bridge up"):
             command(*enter, *line.split())
 
 
@@ -43,7 +43,7 @@ def main():
     if sys.argv[2:] != ["inside"]:
         apart = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]
         tools = all(shutil.which(tool) for tool in ("unshare", "nsenter", "ip"))
-        trial = [*apart, "ip", "link", "add", "a", "type", "veth", "peer", "name", "b"]
+        trial = [*apart, "ip", "link", "add", "name", "one", "type", "veth", "peer", "name", "other"]
         if not tools or subprocess.run(trial, capture_output=True).returncode:
             print("skipped: this takes the right to make network namespaces and cables")
             return 3
