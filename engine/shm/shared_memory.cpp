@@ -92,7 +92,6 @@ Result<void> SharedMemory::pin(Device& device) {
 }
 
 Result<SharedMemory> SharedMemory::adopt(void* data, std::int64_t bytes) {
-  if (auto plain = check_replaceable(data, bytes); !plain) return tl::unexpected(plain.error());
   auto memory = create("espalier-buffer", bytes);
   if (!memory) return memory;
   const auto size = static_cast<std::size_t>(bytes);

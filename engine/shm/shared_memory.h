@@ -29,7 +29,7 @@ class SharedMemory {
   static Result<SharedMemory> create(const char* name, std::int64_t bytes);
   /// Moves whole pages of this process into shared memory, where they are, with what is in them; the destructor moves
   /// them back into private memory. Nobody else may use them meanwhile. Locked pages stay locked.
-  /// Requires: whole pages. Errors: those of check_replaceable; unavailable as `create`. The pages are then as they
+  /// Requires: whole pages that check_replaceable allows. Errors: unavailable as `create`. The pages are then as they
   /// were.
   static Result<SharedMemory> adopt(void* data, std::int64_t bytes);
   /// Maps memory of another process. Errors: unavailable when it is not reachable from here, or its size is not sealed.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/memory/page_map.h"
 #include "engine/shm/shm_group.h"
 
 namespace espalier::engine {
@@ -94,6 +95,7 @@ Result<std::unique_ptr<Registration>> ShmTransport::register_memory(void* data, 
                                                                     Device& device) {
   if (space == MemorySpace::pinned || (space == MemorySpace::device && !shares_device_memory())) return nullptr;
   if (space == MemorySpace::host) {
+    if (auto plain = check_replaceable(data, bytes); !plain) return tl::unexpected(plain.error());
     PrivateAtFork private_at_fork(static_cast<std::byte*>(data), bytes);  // Before there is anything to share.
     const auto id = domain_->adopt(data, bytes);
     if (!id) return tl::unexpected(id.error());
