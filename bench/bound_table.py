@@ -49,28 +49,37 @@ def networks(command, most_ranks):
     return sorted((entry for entry in found if entry[1] <= most_ranks or entry[2] is None), key=lambda entry: entry[1])
 
 
-def run_one(command, path, collective, model, limit):
-    """The results of one command as a row, with the processor time and memory that it took."""
-    planner = "lp" if collective == "all_to_all" else "packing"
-    words = [command, "simulate", path, collective, "--profile", "ideal", "--json", "--model", model]
-    words += ["-a", planner, "-s", "1G"] if model == "fair" else ["-a", f"{planner},auto", "-b", "16M", "-e", "1G", "-f", "64"]
+def measured(words, limit):
+    """What a command printed as JSON, and as a row the processor time that it took, or why it printed nothing."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.time()
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=limit, check=False)
-    except subprocess.TimeoutExpired:
-        return {"error": f"not done within {limit} s"}
+    stop = lambda: resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit)))  # noqa: E731
+    done = subprocess.run(words, capture_output=True, text=True, preexec_fn=stop, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     row = {"cpu_seconds": round(spent, 2), "seconds": round(time.time() - begin, 2)}
+    if done.returncode < 0:
+        return None, {**row, "error": f"not done within {limit} s of processor"}
     if done.returncode != 0:
-        return {**row, "error": done.stderr.strip().splitlines()[0] if done.stderr else f"exit {done.returncode}"}
-    document = json.loads(done.stdout)
+        return None, {**row, "error": done.stderr.strip().splitlines()[0] if done.stderr else f"exit {done.returncode}"}
+    return json.loads(done.stdout), row
+
+
+def results_of(document):
+    kept = ("size", "algorithm", "planner", "time", "of_bound", "chunk", "ahead")
+    return [{key: entry.get(key) for key in kept} for entry in document["results"]]
+
+
+def run_one(command, path, collective, model, limit):
+    """The results of one command as a row, with the processor time that it took."""
+    planner = "lp" if collective == "all_to_all" else "packing"
+    words = [command, "simulate", path, collective, "--profile", "ideal", "--json", "--model", model]
+    words += ["-a", planner, "-s", "1G"] if model == "fair" else ["-a", f"{planner},auto", "-b", "16M", "-e", "1G", "-f", "64"]
+    document, row = measured(words, limit)
+    if document is None:
+        return row
     row["ranks"] = document["ranks"] if isinstance(document["ranks"], int) else len(document["ranks"])
-    row["results"] = [
-        {key: entry.get(key) for key in ("size", "algorithm", "planner", "time", "of_bound", "chunk", "ahead")}
-        for entry in document["results"]
-    ]
+    row["results"] = results_of(document)
     return row
 
 

@@ -20,6 +20,7 @@ Result<Forest> all_reduce_forest(const PlanningProblem& problem, const PlanConte
     return fail(ErrorCode::too_large, "the network is past the size up to which the best trees are computed",
                 "use reduce-scatter followed by all-gather");
   }
+  if (program->is_near) return lift(topology, *program->orbits, program->groups, program->solution);
   if (!program->solution.attained) {
     return fail(ErrorCode::unsupported, "the best trees were not found within the limits",
                 "use reduce-scatter followed by all-gather");

@@ -10,6 +10,12 @@
 
 namespace espalier::planners {
 
+namespace {
+
+constexpr const char* past_size = "the network is past the size up to which the optimum is computed";
+
+}  // namespace
+
 Result<AllReduceBounds> all_reduce_bounds(const PlanningProblem& problem, const PlanContext& context) {
   const Topology& topology = problem.topology();
   const auto& floors = problem.floors();
@@ -31,7 +37,7 @@ Result<AllReduceBounds> all_reduce_bounds(const PlanningProblem& problem, const 
   bounds.program = context.solution ? context.solution : solve_all_reduce(problem, context);
   const auto& optimum = bounds.program;
   if (!optimum) {
-    bounds.best = as_floor(std::move(bounds.best), "the network is past the size up to which the optimum is computed");
+    bounds.best = as_floor(std::move(bounds.best), past_size);
     return bounds;
   }
   bounds.optimal_in_class = optimum->solution.attained;
@@ -39,8 +45,10 @@ Result<AllReduceBounds> all_reduce_bounds(const PlanningProblem& problem, const 
     bounds.best = {optimum->time_per_byte, {}, "the best in-trees and out-trees of the same roots, by exact prices"};
     bounds.prices = price_shares(topology, *optimum->orbits, optimum->solution.prices);
   }
-  if (!bounds.optimal_in_class)
-    bounds.best = as_floor(std::move(bounds.best), "the optimum was not found within the limits");
+  if (!bounds.optimal_in_class) {
+    const char* why = optimum->is_near ? past_size : "the optimum was not found within the limits";
+    bounds.best = as_floor(std::move(bounds.best), why);
+  }
   return bounds;
 }
 

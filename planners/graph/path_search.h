@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <queue>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -29,24 +30,29 @@ class PathSearch {
   /// ranks. `extend(length, edge)` is the length with one edge more, no less than before.
   template <class Extend>
   void run(std::uint32_t start, bool towards, bool through_ranks, Extend extend) {
+    run(std::span(&start, 1), towards, through_ranks, nullptr, extend);
+  }
+  /// The same from whichever of several nodes is nearest. Where there is a limit, only shorter paths are found.
+  template <class Extend>
+  void run(std::span<const std::uint32_t> starts, bool towards, bool through_ranks, const Length* limit,
+           Extend extend) {
     for (const std::uint32_t node : reached_) {
       edge_[node] = no_edge;
       settled_[node] = 0;
     }
-    reached_.assign(1, start);
+    reached_.assign(starts.begin(), starts.end());
+    for (const std::uint32_t start : starts) {
+      distance_[start] = {};
+      settled_[start] = 1;
+    }
     using State = std::pair<Length, std::uint32_t>;
     std::priority_queue<State, std::vector<State>, std::greater<>> open;
-    distance_[start] = {};
-    open.emplace(Length(), start);
-    while (!open.empty()) {
-      const std::uint32_t node = open.top().second;
-      open.pop();
-      if (settled_[node] != 0) continue;
-      settled_[node] = 1;
+    const auto extend_from = [&](std::uint32_t node) {
       for (const std::uint32_t e : towards ? graph_.in_edges[node] : graph_.out_edges[node]) {
         const std::uint32_t other = towards ? graph_.edges[e].tail : graph_.edges[e].head;
         if (settled_[other] != 0) continue;
         Length length = extend(distance_[node], e);
+        if (limit != nullptr && !(length < *limit)) continue;
         if (edge_[other] == no_edge) {
           reached_.push_back(other);
         } else if (!(length < distance_[other])) {
@@ -57,11 +63,21 @@ class PathSearch {
         if (!is_end) open.emplace(length, other);
         distance_[other] = std::move(length);
       }
+    };
+    for (const std::uint32_t start : starts) extend_from(start);
+    while (!open.empty()) {
+      const std::uint32_t node = open.top().second;
+      open.pop();
+      if (settled_[node] != 0) continue;
+      settled_[node] = 1;
+      extend_from(node);
     }
   }
 
   /// By node: the edge next to it on its path; `no_edge` at the start and where there is no path.
   [[nodiscard]] const std::vector<std::uint32_t>& edges() const { return edge_; }
+  /// All nodes that have a path, and the starts.
+  [[nodiscard]] std::span<const std::uint32_t> reached() const { return reached_; }
   /// By node, where there is a path.
   [[nodiscard]] const std::vector<Length>& distances() const { return distance_; }
 

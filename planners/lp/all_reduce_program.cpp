@@ -1,23 +1,71 @@
 #include "planners/lp/all_reduce_program.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "planners/lp/few_columns.h"
+#include "planners/lp/trees/even_trees.h"
+#include "planners/lp/trees/spanning_limit.h"
 #include "planners/lp/trees/tree_memory.h"
 
 namespace espalier::planners {
 
+namespace {
+
+constexpr std::size_t most_rank_orbits = 64;
+constexpr std::size_t most_resource_orbits = 640;
+
+/// Trees of equal weight and the best limit that is known: by prices, where these are quickly found, or one of the
+/// floors that hold for all schedules.
+AllReduceProgram near_program(const PlanningProblem& problem, const PlanContext& context) {
+  AllReduceProgram program{.orbits = problem.orbit_graph(true, Symmetry::none), .is_near = true};
+  const ResourceGraph& graph = program.orbits->graph;
+  const std::uint32_t root = widest_rank(graph);
+  program.groups = {{{root, false, 0, 1, 1}}, Sharing::free};
+  if (!graph.mirrored) program.groups.groups.push_back({root, true, 0, 1, 1});
+  const TreeOracle oracle(*program.orbits, program.groups);
+  ColumnSolution& solution = program.solution;
+  const auto& floors = problem.floors();
+  if (floors) solution.limit = 1 / (floors->best().time_per_byte * graph.unit);
+  if (graph.mirrored) {
+    SpanningLimit limit = spanning_limit(*program.orbits, oracle);
+    if (!floors || limit.throughput < solution.limit) solution.limit = std::move(limit.throughput);
+    if (solution.limit == limit.throughput) solution.prices = std::move(limit.prices);
+  }
+  program.time_per_byte = 1 / (solution.limit * graph.unit);
+  const auto on_round = progress_callback(context, "all_reduce", graph.unit.convert_to<double>());
+  const auto limit = solution.limit.convert_to<double>();
+  std::uint32_t rounds = 0;
+  const EvenTrees trees = find_even_trees(graph, root, limit, [&](const EvenTrees& better) {
+    const std::size_t columns = better.out_trees.size() + better.in_trees.size();
+    if (on_round) on_round({++rounds, columns, better.throughput, limit});
+  });
+  std::vector<Column> columns;
+  for (const auto& edges : trees.out_trees) columns.push_back(oracle.column(0, edges));
+  for (const auto& edges : trees.in_trees) columns.push_back(oracle.column(1, edges));
+  const std::vector<std::int64_t> shares(columns.size(), 1);
+  auto packing = pack_shares(oracle.program(), columns, shares, static_cast<std::int64_t>(trees.out_trees.size()));
+  solution.reached = std::move(packing->reached);
+  solution.parts = std::move(packing->parts);
+  solution.attained = solution.reached == solution.limit;
+  return program;
+}
+
+}  // namespace
+
 std::shared_ptr<const AllReduceProgram> solve_all_reduce(const PlanningProblem& problem, const PlanContext& context) {
   const Topology& topology = problem.topology();
   constexpr std::size_t most_ranks = 1024;
-  constexpr std::size_t most_rank_orbits = 64;
-  constexpr std::size_t most_resource_orbits = 640;
   constexpr std::uint32_t few_groups = 8;
   constexpr std::uint32_t most_warm_trees = 288;
   constexpr std::uint32_t least_warm_rounds = 10;
   if (topology.rank_count() > most_ranks || topology.first_relaying().is_none()) return nullptr;
-  AllReduceProgram program{problem.orbit_graph(true, Symmetry::any), {}, {}, 0};
+  AllReduceProgram program{.orbits = problem.orbit_graph(true, Symmetry::any)};
   const OrbitGraph& orbits = *program.orbits;
-  if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) return nullptr;
+  if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) {
+    return std::make_shared<const AllReduceProgram>(near_program(problem, context));
+  }
   program.groups = all_reduce_groups(orbits);
   const TreeOracle oracle(orbits, program.groups);
   ColumnLimits limits;

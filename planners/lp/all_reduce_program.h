@@ -17,10 +17,13 @@ struct AllReduceProgram {
   TreeGroups groups;
   ColumnSolution solution;
   Rational time_per_byte;  ///< Seconds per byte of S that no pair of trees can undercut.
+  bool is_near =
+      false;  ///< Not solved: trees of equal weight near a limit (even_trees.h), on a graph without symmetry.
 };
 
-/// Nothing past the written limits: 1,024 ranks; 640 orbits of links (a duplex cable counting once) and backplanes; 64
-/// orbits of ranks; and where no rank may relay. Requires: every rank reaches every other; two ranks or more.
+/// Solved up to 640 orbits of links (a duplex cable counting once) and backplanes and 64 orbits of ranks, near up to
+/// 1,024 ranks. Nothing past that, and where no rank may relay. Requires: every rank reaches every other; two ranks or
+/// more.
 std::shared_ptr<const AllReduceProgram> solve_all_reduce(const PlanningProblem& problem,
                                                          const PlanContext& context = {});
 

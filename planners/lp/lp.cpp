@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "planners/all_reduce_forest.h"
+#include "planners/lp/all_reduce_program.h"
 #include "planners/lp/flow_program.h"
 #include "planners/lp/single_paths.h"
 #include "planners/lp/trees/tree_images.h"
 #include "schedule/trees/tree_schedule.h"
+#include "topology/reachable.h"
 
 namespace espalier::planners {
 
@@ -63,6 +65,18 @@ Result<Forest> flow_forest(const PlanningProblem& problem, CollectiveKind kind, 
   return lift(topology, *program.orbits, program.demands, program.solution);
 }
 
+/// Trees that are near the optimum packing has as well.
+Result<Forest> exact_forest(const PlanningProblem& problem, const PlanContext& context) {
+  PlanContext with_solution = context;
+  const bool is_possible = check_reachable(problem.topology()) && problem.topology().rank_count() > 1;
+  if (is_possible && !context.solution) with_solution.solution = solve_all_reduce(problem, context);
+  if (with_solution.solution && with_solution.solution->is_near && !with_solution.solution->solution.attained) {
+    return fail(ErrorCode::too_large, "the network is past the size up to which the best trees are computed",
+                "use the planner packing");
+  }
+  return all_reduce_forest(problem, with_solution);
+}
+
 }  // namespace
 
 Result<Schedule> plan_lp(const PlanningProblem& problem, const Collective& collective, const PlanContext& context) {
@@ -74,7 +88,7 @@ Result<Schedule> plan_lp(const PlanningProblem& problem, const Collective& colle
   const Topology& topology = problem.topology();
   if (topology.rank_count() == 1) return schedule_from_trees(collective, topology, "lp", {});
   const Result<Forest> forest =
-      is_flow ? flow_forest(problem, collective.kind, context) : all_reduce_forest(problem, context);
+      is_flow ? flow_forest(problem, collective.kind, context) : exact_forest(problem, context);
   if (!forest) return tl::unexpected(forest.error());
   return schedule_from_trees(collective, topology, "lp", *forest);
 }

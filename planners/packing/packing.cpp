@@ -92,6 +92,10 @@ Result<Schedule> schedule_of(const Topology& topology, const Collective& collect
   return schedule_from_trees(collective, topology, "packing", *forest);
 }
 
+/// Where trees are only near the optimum, halves that might gain less than this are not planned, which takes long
+/// there.
+Rational near_enough() { return make_rational(101, 100); }
+
 /// A reduce-scatter and an all-gather where these are as fast as any, which they are on machines without a weak rank;
 /// else the trees of the linear program, where they load the network less.
 Result<Schedule> plan_all_reduce(const PlanningProblem& problem, const Collective& collective,
@@ -107,10 +111,13 @@ Result<Schedule> plan_all_reduce(const PlanningProblem& problem, const Collectiv
   const auto time_of = [&](const Schedule& schedule) { return compute_loads(schedule, topology).time_per_byte; };
   const auto& floors = problem.floors();
   const auto& program = context.solution;
-  const bool halves_lose = floors && program && program->time_per_byte < floors->reduce_scatter_all_gather;
-  if (halves_lose && program->solution.attained) {
-    Result<Schedule> trees = best_pairs();
-    if (trees && time_of(*trees) < floors->reduce_scatter_all_gather) return trees;
+  if (floors && program && !program->solution.parts.empty()) {
+    const Rational enough = floors->reduce_scatter_all_gather * (program->is_near ? near_enough() : 1);
+    const bool halves_lose = 1 / (program->solution.reached * program->orbits->graph.unit) < enough;
+    if (halves_lose) {
+      Result<Schedule> trees = best_pairs();
+      if (trees && time_of(*trees) < enough) return trees;
+    }
   }
   Result<Schedule> halves = schedule_of(topology, collective, forest_of(problem, collective, context));
   if (halves && floors && floors->best().time_per_byte == time_of(*halves)) return halves;

@@ -7,10 +7,13 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/parallel.h"
+#include "planners/packing/equal_packing.h"
 #include "planners/packing/find/tree_program.h"
 #include "planners/packing/packing.h"
+#include "planners/packing/problem.h"
 #include "schedule/loads.h"
 #include "topology/reachable.h"
 
@@ -24,8 +27,8 @@ struct Halves {
   std::optional<TreeProgram> out;
 };
 
-Result<Halves> make_halves(const PlanningProblem& problem, const Collective& collective, const PlanContext& context) {
-  const Topology& topology = problem.topology();
+/// Errors: unsupported where trees of a number or height are not made.
+Result<void> check_limited(const Topology& topology, const Collective& collective) {
   const bool packed = collective.kind == CollectiveKind::all_gather ||
                       collective.kind == CollectiveKind::reduce_scatter ||
                       collective.kind == CollectiveKind::all_reduce || collective.kind == CollectiveKind::broadcast ||
@@ -40,11 +43,17 @@ Result<Halves> make_halves(const PlanningProblem& problem, const Collective& col
     return fail(ErrorCode::unsupported, "the number and height of trees are limited for equal shards only",
                 "leave the limits out");
   }
-  if (auto reached = check_reachable(topology); !reached) return tl::unexpected(reached.error());
+  if (auto reached = check_reachable(topology); !reached) return reached;
   if (collective.kind == CollectiveKind::all_reduce && !topology.first_not_relaying().is_none()) {
     return fail(ErrorCode::unsupported, "the trees of an all_reduce are not limited where ranks must not relay",
                 "leave the limits out");
   }
+  return {};
+}
+
+Result<Halves> make_halves(const PlanningProblem& problem, const Collective& collective, const PlanContext& context) {
+  const Topology& topology = problem.topology();
+  if (auto possible = check_limited(topology, collective); !possible) return tl::unexpected(possible.error());
   Halves halves;
   const bool needs_in = reduces(collective.kind);
   const bool needs_out = !needs_in || collective.kind == CollectiveKind::all_reduce;
@@ -91,6 +100,31 @@ Result<Schedule> plan_shape(const Topology& topology, const Collective& collecti
                             const PackingLimits& shape) {
   return schedule_of(topology, collective, halves,
                      [&](const TreeProgram& program, bool) { return solve(program, shape); });
+}
+
+/// Trees of equal weight: the best there are (equal_packing.h), or those of the linear program where they are as good,
+/// which are shallower.
+Result<Schedule> plan_equal_trees(const PlanningProblem& problem, const Collective& collective, std::uint32_t count,
+                                  const PlanContext& context) {
+  const Topology& topology = problem.topology();
+  const auto trees = [&](Direction direction) {
+    const Rank root = has_root(collective.kind) ? collective.root : Rank();
+    return equal_packing(make_problem(problem, direction, root, {}, context), count);
+  };
+  Result<Schedule> equal = [&]() -> Result<Schedule> {
+    const bool needs_in = reduces(collective.kind);
+    Result<std::vector<Arborescence>> in, out;
+    if (needs_in) in = trees(Direction::reversed);
+    if (!needs_in || collective.kind == CollectiveKind::all_reduce) out = trees(Direction::forward);
+    if (!in || !out) return tl::unexpected((in ? out : in).error());
+    return schedule_from_trees(collective, topology, "packing", {*std::move(in), *std::move(out), {}});
+  }();
+  const auto halves = make_halves(problem, collective, context);
+  Result<Schedule> solved =
+      halves ? plan_shape(topology, collective, *halves, {.equal_trees = count}) : tl::unexpected(halves.error());
+  if (!equal) return solved;
+  const auto time_of = [&](const Schedule& schedule) { return compute_loads(schedule, topology).time_per_byte; };
+  return solved && time_of(*solved) <= time_of(*equal) ? std::move(solved) : std::move(equal);
 }
 
 std::uint32_t least_height(const Halves& halves) {
@@ -169,6 +203,10 @@ Result<Schedule> plan_pruned_packing(const PlanningProblem& problem, const Colle
   if (topology.rank_count() == 1) return schedule_from_trees(collective, topology, "packing", Forest{});
   if (limits.exact && limits.most_trees == 0 && limits.most_height == 0 && limits.equal_trees == 0) {
     return plan_packing(problem, collective, context);
+  }
+  if (auto possible = check_limited(topology, collective); !possible) return tl::unexpected(possible.error());
+  if (limits.equal_trees != 0 && limits.most_height == 0) {
+    return plan_equal_trees(problem, collective, limits.equal_trees, context);
   }
   const auto halves = make_halves(problem, collective, context);
   if (!halves) return tl::unexpected(halves.error());

@@ -26,7 +26,8 @@ struct PackingLimits {
 };
 
 /// A packing within limits: the best that the linear program over the trees met finds, which is good and not proven
-/// best; all_reduce is a reduce_scatter and an all_gather.
+/// best; equal trees without a limit on their height are the best there are (equal_packing.h). all_reduce is a
+/// reduce_scatter and an all_gather.
 /// Errors: unsupported for collectives that are not packed and for unequal shards, or below the least height; too_large
 /// where the network has too little symmetry for its size; infeasible when a rank cannot reach another.
 Result<Schedule> plan_pruned_packing(const PlanningProblem& problem, const Collective& collective,

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "planners/packing/parent_tree.h"
+#include "planners/graph/parent_tree.h"
 #include "planners/packing/split/capacity_graph.h"
 #include "planners/packing/split/pack_trees.h"
 #include "schedule/trees/tree_schedule.h"

@@ -58,6 +58,7 @@ struct PlannerCase {
   PlainGraph graph;
   std::map<std::string, Rational> optimum;  ///< all_gather, reduce_scatter, all_reduce, all_to_all, ...
   std::map<std::string, std::vector<std::int64_t>> rate_of_root;  ///< broadcast, reduce.
+  std::map<std::uint32_t, Rational> equal_trees;                  ///< By number of trees, where it is known.
 
   [[nodiscard]] std::optional<Rational> find(const std::string& key) const {
     const auto found = optimum.find(key);
@@ -81,6 +82,11 @@ inline std::vector<PlannerCase> read_planner_cases(std::size_t most_ranks = 1'00
         read.rate_of_root[key] = value.get<std::vector<std::int64_t>>();
       } else {
         read.optimum[key] = make_rational(value[0], value[1]);
+      }
+    }
+    if (entry.contains("equal_trees")) {
+      for (const auto& [count, value] : entry.at("equal_trees").items()) {
+        read.equal_trees[static_cast<std::uint32_t>(std::stoul(count))] = make_rational(value[0], value[1]);
       }
     }
     cases.push_back(std::move(read));

@@ -89,13 +89,14 @@ class RootPicker {
 Forest lift(const Topology& topology, const OrbitGraph& orbits, const TreeGroups& groups,
             const ColumnSolution& solution) {
   const ResourceGraph& graph = orbits.graph;
+  const Rational& carried = solution.attained ? solution.limit : solution.reached;
   std::vector<ProgramTree> trees;
   std::optional<RootPicker> roots;
   if (graph.mirrored) roots.emplace(orbits, solution);
   for (std::size_t i = 0; i < solution.parts.size(); ++i) {
     const ColumnSolution::Part& part = solution.parts[i];
     const TreeGroup& group = groups.groups[part.column.group];
-    Rational share = part.amount / solution.limit * group.share;
+    Rational share = part.amount / carried * group.share;
     if (!graph.mirrored) {
       if (groups.sharing == Sharing::free) share /= orbits.ranks.size[orbits.ranks.of[group.root]];
       append_images(orbits, {group.root, group.inward, share, part.column.edges, {}}, trees);
@@ -107,7 +108,7 @@ Forest lift(const Topology& topology, const OrbitGraph& orbits, const TreeGroups
     append_images(orbits, {root, true, share, mirror_image(graph, outward), {}}, trees);
     append_images(orbits, {root, false, share, std::move(outward), {}}, trees);
   }
-  return whole_forest(topology, graph, trees, 1 / (solution.limit * graph.unit));
+  return whole_forest(topology, graph, trees, 1 / (carried * graph.unit));
 }
 
 Forest lift(const Topology& topology, const OrbitGraph& orbits, const std::vector<FlowDemand>& demands,

@@ -15,7 +15,7 @@ namespace espalier::planners {
 // (whole_forest). Cost: ranks x edges of a tree per column.
 
 /// The trees of all roots. Trees of a mirrored graph get the rank in their middle as root, and an image of their own
-/// inward. Requires: a solution of TreeOracle(orbits, groups), attained.
+/// inward. Requires: a solution of TreeOracle(orbits, groups) with parts.
 Forest lift(const Topology& topology, const OrbitGraph& orbits, const TreeGroups& groups,
             const ColumnSolution& solution);
 

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "planners/graph/parent_tree.h"
 #include "planners/graph/work_budget.h"
-#include "planners/packing/parent_tree.h"
 #include "topology/analysis/flow_network.h"
 
 namespace espalier::planners {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "planners/graph/parent_tree.h"
 #include "planners/graph/path_search.h"
-#include "planners/packing/parent_tree.h"
 
 namespace espalier::planners {
 

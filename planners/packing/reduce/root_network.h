@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "planners/packing/parent_tree.h"
+#include "planners/graph/parent_tree.h"
 #include "planners/packing/problem.h"
 #include "planners/packing/reduce/parallel_switches.h"
 #include "topology/analysis/flow_network.h"

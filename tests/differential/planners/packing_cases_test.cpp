@@ -2,6 +2,7 @@
 
 #include "planners/bounds/cut_bound.h"
 #include "planners/packing/packing.h"
+#include "planners/packing/pruned_packing.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
 #include "tests/support/planner_cases.h"
@@ -39,6 +40,21 @@ TEST(PackingCases, BroadcastAndReduceReachTheOptimum) {
     const Topology topology = test::make_topology(known.graph, unit);
     for (const auto& [key, rates] : known.rate_of_root) {
       EXPECT_EQ(packed_time(topology, *parse_collective(key)), Rational(1) / (Rational(rates[0]) * unit)) << key;
+    }
+  }
+}
+
+/// So many trees of one unit per rank fit into floor(U b) of every link, and no smaller U has room for them.
+TEST(PackingCases, EqualTreesReachTheOptimumOfTheirNumber) {
+  for (const test::PlannerCase& known : test::read_planner_cases(16)) {
+    SCOPED_TRACE(known.name);
+    const Topology topology = test::make_topology(known.graph, unit);
+    const auto collective = make_collective(CollectiveKind::all_gather, topology.rank_count(), std::nullopt);
+    const Rational scale = Rational(1) / (unit * topology.rank_count());
+    for (const auto& [count, time] : known.equal_trees) {
+      const auto schedule = plan_pruned_packing(topology, *collective, {.equal_trees = count});
+      ASSERT_TRUE(schedule) << schedule.error().message;
+      EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, time / count * scale) << count << " trees";
     }
   }
 }

@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/random.h"
 #include "planners/bounds/cut_bound.h"
+#include "planners/bounds/cut_rate.h"
 #include "planners/packing/packing.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
+#include "topology/analysis/flow_network.h"
 #include "topology/generate/generate.h"
 
 namespace espalier::planners {
@@ -91,6 +94,45 @@ TEST(PrunedPacking, EqualTreesHaveEqualWeights) {
     ASSERT_TRUE(schedule);
     EXPECT_LE(measure(mesh, *schedule).shape.trees_per_root, count);
     for (const Slice& slice : schedule->slices) EXPECT_EQ(slice.length * 9 * count % schedule->units, 0) << count;
+  }
+}
+
+/// Where the smallest cut of a broadcast lets k units of the rates' common divisor through, k trees of one unit each
+/// reach its bound (J. Edmonds, "Edge-disjoint branchings", 1973).
+TEST(PrunedPacking, UnitTreesReachTheBoundOfABroadcast) {
+  Random random(45);
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    const Topology topology = random_machine(random);
+    const Collective collective{CollectiveKind::broadcast, static_cast<std::uint32_t>(topology.rank_count()),
+                                Rank(random.below(topology.rank_count()))};
+    const FlowNetwork network(topology, Direction::forward);
+    const CutRate cut = broadcast_cut(network, collective.root);
+    const auto units = static_cast<std::uint32_t>(cut.capacity);
+    if (units > 64) continue;
+    for (const std::uint32_t count : {units, 2 * units}) {
+      const Measured equal = planned(topology, collective, {.equal_trees = count});
+      EXPECT_EQ(equal.time, cut_bound(topology, collective)->time_per_byte) << count;
+    }
+  }
+}
+
+TEST(PrunedPacking, AMultipleOfEqualTreesIsNeverSlower) {
+  constexpr CollectiveKind kinds[] = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                                      CollectiveKind::broadcast, CollectiveKind::reduce};
+  Random random(46);
+  for (int round = 0; round < 40; ++round) {
+    SCOPED_TRACE(round);
+    const Topology topology = random_machine(random);
+    const CollectiveKind kind = kinds[round % 4];
+    const auto root = has_root(kind) ? std::optional(Rank(0)) : std::nullopt;
+    const Collective collective = *make_collective(kind, topology.rank_count(), root);
+    for (const std::uint32_t count : {1U, 2U, 3U}) {
+      const Rational time = planned(topology, collective, {.equal_trees = count}).time;
+      for (const std::uint32_t times : {2U, 3U}) {
+        EXPECT_LE(planned(topology, collective, {.equal_trees = times * count}).time, time) << times << " x " << count;
+      }
+    }
   }
 }
 

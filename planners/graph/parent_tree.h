@@ -75,6 +75,25 @@ class ReparentedTree {
     tree_.path[rank] = std::move(entry.path);
     set_depths_below(rank);
   }
+  /// Makes `rank` the top of the part below `top`, to be attached next: edges between the two lead the other way, their
+  /// paths turned by `reverse`. Requires: a rank that is `top` or below it.
+  template <class Reverse>
+  void turn(std::uint32_t top, std::uint32_t rank, Reverse reverse) {
+    const std::uint32_t outside = tree_.parent[top];
+    std::erase(children_[outside], top);
+    children_[outside].push_back(rank);
+    std::uint32_t below = rank;
+    std::uint32_t above = tree_.parent[below];
+    std::vector<std::uint32_t> path = std::move(tree_.path[below]);
+    while (below != top) {
+      std::erase(children_[above], below);
+      children_[below].push_back(above);
+      const std::uint32_t next = std::exchange(tree_.parent[above], below);
+      path = std::exchange(tree_.path[above], reverse(std::move(path)));
+      below = std::exchange(above, next);
+    }
+    tree_.parent[rank] = outside;
+  }
 
  private:
   void set_depths_below(std::uint32_t top) {
