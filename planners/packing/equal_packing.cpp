@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/rational.h"
@@ -50,7 +51,7 @@ class WholeTrees {
     return *first;
   }
   /// Whole trees by arc, as many into every switch as out of it; nothing where the demands do not pack into them.
-  std::optional<std::vector<std::int64_t>> capacities_at(const Rational& time, WorkBudget& budget) const {
+  std::optional<std::vector<std::int64_t>> capacities_at(const Rational& time, WorkBudget& budget) {
     std::vector<std::int64_t> capacities;
     for (const FlowArc& arc : network_.arcs()) {
       capacities.push_back(floor_of(time * arc.capacity).convert_to<std::int64_t>());
@@ -61,8 +62,12 @@ class WholeTrees {
     }
     if (!oracle.is_satisfied()) return std::nullopt;
     if (switches_are_balanced(network_, capacities)) return capacities;
-    return trim_to_balance(network_, capacities, demands_, budget);
+    auto trimmed = trim_to_balance(network_, capacities, demands_, budget);
+    if (!trimmed) was_unbalanced_ = true;
+    return trimmed;
   }
+  /// Whether there was a time at which only the balance of a switch was missing.
+  [[nodiscard]] bool was_unbalanced() const { return was_unbalanced_; }
 
   [[nodiscard]] const std::vector<std::int64_t>& demands() const { return demands_; }
 
@@ -70,10 +75,18 @@ class WholeTrees {
   const FlowNetwork& network_;
   std::vector<std::int64_t> demands_;  ///< By rank.
   std::vector<std::int64_t> rates_;    ///< Each once, ascending.
+  bool was_unbalanced_ = false;
 };
 
+/// Whether two links lead from one vertex to another: a tree that is cut over them may fit where a whole one does not.
+bool has_parallel_arcs(const FlowNetwork& network) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  return std::ranges::any_of(network.arcs(),
+                             [&](const FlowArc& arc) { return !seen.emplace(arc.tail, arc.head).second; });
+}
+
 /// The capacities of the least time, `least` at least, at which the demands pack.
-std::optional<std::vector<std::int64_t>> least_capacities(const WholeTrees& trees, const Rational& least,
+std::optional<std::vector<std::int64_t>> least_capacities(WholeTrees& trees, const Rational& least,
                                                           WorkBudget& budget) {
   constexpr int most_doublings = 10;
   auto found = trees.capacities_at(least, budget);
@@ -103,7 +116,7 @@ std::optional<std::vector<std::int64_t>> least_capacities(const WholeTrees& tree
 
 }  // namespace
 
-Result<std::vector<Arborescence>> equal_packing(const PackingProblem& problem, std::uint32_t count) {
+Result<EqualPacking> equal_packing(const PackingProblem& problem, std::uint32_t count) {
   if (problem.all_roots() && !problem.all_relay()) {
     return fail(ErrorCode::unsupported, "equal trees are not packed around ranks that must not relay", "");
   }
@@ -111,7 +124,7 @@ Result<std::vector<Arborescence>> equal_packing(const PackingProblem& problem, s
   std::vector<std::int64_t> demands(problem.rank_count(), problem.all_roots() ? count : 0);
   if (!problem.all_roots()) demands[problem.root.index()] = count;
   WorkBudget budget(most_arcs_passed);
-  const WholeTrees trees(network, std::move(demands));
+  WholeTrees trees(network, std::move(demands));
   const Rational least(BigInteger(problem.cut.parts) * count, BigInteger(problem.cut.capacity));
   const auto capacities = least_capacities(trees, least, budget);
   const auto too_large = fail(ErrorCode::too_large, "equal trees are more work here than this planner does", "");
@@ -121,7 +134,7 @@ Result<std::vector<Arborescence>> equal_packing(const PackingProblem& problem, s
   if (!split_switches(graph, network, trees.demands(), budget)) return too_large;
   auto packed = pack_trees(rank_edges(network, graph), trees.demands(), budget);
   if (!packed) return too_large;
-  return realize_trees(network, graph, *packed);
+  return EqualPacking{realize_trees(network, graph, *packed), !trees.was_unbalanced() && !has_parallel_arcs(network)};
 }
 
 }  // namespace espalier::planners

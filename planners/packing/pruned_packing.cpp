@@ -102,29 +102,50 @@ Result<Schedule> plan_shape(const Topology& topology, const Collective& collecti
                      [&](const TreeProgram& program, bool) { return solve(program, shape); });
 }
 
-/// Trees of equal weight: the best there are (equal_packing.h), or those of the linear program where they are as good,
-/// which are shallower.
+/// Trees of equal weight from equal_packing.
+struct EqualTrees {
+  Result<Schedule> schedule;
+  bool is_best = false;
+};
+
+EqualTrees pack_equal_trees(const PlanningProblem& problem, const Collective& collective, std::uint32_t count,
+                            const PlanContext& context) {
+  const Rank root = has_root(collective.kind) ? collective.root : Rank();
+  Forest forest;
+  bool is_best = true;
+  for (const Direction direction : {Direction::reversed, Direction::forward}) {
+    const bool inward = direction == Direction::reversed;
+    if (inward != reduces(collective.kind) && collective.kind != CollectiveKind::all_reduce) continue;
+    auto packed = equal_packing(make_problem(problem, direction, root, {}, context), count);
+    if (!packed) return {tl::unexpected(packed.error())};
+    is_best = is_best && packed->is_best;
+    (inward ? forest.in_trees : forest.out_trees) = std::move(packed->trees);
+  }
+  return {schedule_from_trees(collective, problem.topology(), "packing", forest), is_best};
+}
+
+/// The best of equal_packing's trees and the linear program's, which are shallower; where neither is known to be the
+/// best also of fewer trees that come several times each, so that a multiple is never slower.
 Result<Schedule> plan_equal_trees(const PlanningProblem& problem, const Collective& collective, std::uint32_t count,
                                   const PlanContext& context) {
   const Topology& topology = problem.topology();
-  const auto trees = [&](Direction direction) {
-    const Rank root = has_root(collective.kind) ? collective.root : Rank();
-    return equal_packing(make_problem(problem, direction, root, {}, context), count);
-  };
-  Result<Schedule> equal = [&]() -> Result<Schedule> {
-    const bool needs_in = reduces(collective.kind);
-    Result<std::vector<Arborescence>> in, out;
-    if (needs_in) in = trees(Direction::reversed);
-    if (!needs_in || collective.kind == CollectiveKind::all_reduce) out = trees(Direction::forward);
-    if (!in || !out) return tl::unexpected((in ? out : in).error());
-    return schedule_from_trees(collective, topology, "packing", {*std::move(in), *std::move(out), {}});
-  }();
   const auto halves = make_halves(problem, collective, context);
-  Result<Schedule> solved =
-      halves ? plan_shape(topology, collective, *halves, {.equal_trees = count}) : tl::unexpected(halves.error());
-  if (!equal) return solved;
   const auto time_of = [&](const Schedule& schedule) { return compute_loads(schedule, topology).time_per_byte; };
-  return solved && time_of(*solved) <= time_of(*equal) ? std::move(solved) : std::move(equal);
+  std::optional<Schedule> best;
+  const auto consider = [&](Result<Schedule> found) {
+    if (found && (!best || time_of(*found) < time_of(*best))) best = *std::move(found);
+  };
+  for (std::uint32_t fewer = count; fewer > 0; --fewer) {
+    if (count % fewer != 0) continue;
+    if (halves) consider(plan_shape(topology, collective, *halves, {.equal_trees = fewer}));
+    EqualTrees equal = pack_equal_trees(problem, collective, fewer, context);
+    const bool is_last = equal.is_best || (!equal.schedule && equal.schedule.error().code == ErrorCode::too_large);
+    consider(std::move(equal.schedule));
+    if (is_last) break;
+  }
+  if (best) return *std::move(best);
+  if (!halves) return tl::unexpected(halves.error());
+  return fail(ErrorCode::unsupported, "no trees of equal weight were found", "allow more or less of them");
 }
 
 std::uint32_t least_height(const Halves& halves) {

@@ -197,7 +197,7 @@ class EvenTreeSearch {
 
 EvenTrees find_even_trees(const ResourceGraph& graph, std::uint32_t root, double limit,
                           const std::function<void(const EvenTrees&)>& on_better) {
-  constexpr std::int64_t most_steps = 200'000'000;
+  constexpr std::int64_t most_steps = 50'000'000;
   constexpr std::uint32_t most_trees = 64;
   constexpr double least_gain = 1.01;
   constexpr double near_limit = 0.995;
