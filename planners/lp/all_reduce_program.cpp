@@ -80,7 +80,12 @@ std::shared_ptr<const AllReduceProgram> solve_all_reduce(const PlanningProblem& 
   limits.seeds = seeds;
   if (!seeds.empty()) limits.warm_rounds = std::min(limits.warm_rounds, seeded_warm_rounds);
   program.solution = generate_columns(oracle.program(), oracle, limits);
-  program.time_per_byte = 1 / (program.solution.limit * orbits.graph.unit);
+  const bool has_limit = program.solution.limit > 0;
+  if (has_limit) program.time_per_byte = 1 / (program.solution.limit * orbits.graph.unit);
+  if (!program.solution.attained) {
+    AllReduceProgram near = near_program(problem, context);
+    if (!has_limit || near.time_per_byte >= program.time_per_byte) program = std::move(near);
+  }
   return std::make_shared<const AllReduceProgram>(std::move(program));
 }
 

@@ -21,9 +21,9 @@ struct AllReduceProgram {
       false;  ///< Not solved: trees of equal weight near a limit (even_trees.h), on a graph without symmetry.
 };
 
-/// Solved up to 640 orbits of links (a duplex cable counting once) and backplanes and 64 orbits of ranks, near up to
-/// 1,024 ranks. Nothing past that, and where no rank may relay. Requires: every rank reaches every other; two ranks or
-/// more.
+/// Solved up to 640 orbits of links (a duplex cable counting once) and backplanes and 64 orbits of ranks; near up to
+/// 1,024 ranks, and where no solution was found within the limits. Nothing past that, and where no rank may relay.
+/// Requires: every rank reaches every other; two ranks or more.
 std::shared_ptr<const AllReduceProgram> solve_all_reduce(const PlanningProblem& problem,
                                                          const PlanContext& context = {});
 
