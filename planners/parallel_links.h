@@ -24,6 +24,8 @@ class ParallelLinks {
 
   [[nodiscard]] const Topology& topology() const { return topology_; }
   [[nodiscard]] bool has_every_path() const { return !paths_; }
+  /// With the paths that plans may take: its ranks are those of `topology()`.
+  [[nodiscard]] const Topology& planned_on() const { return planned_on_; }
   /// On the network of those paths, with one link for each bundle.
   [[nodiscard]] const PlanningProblem& problem() const { return problem_; }
   /// What is planned for the problem, spread over the strands of its bundles.

@@ -76,6 +76,12 @@ Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& 
     return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
                 "add the missing links, or mark nodes that take no part with rank: false");
   }
+  const auto parted = network.has_every_path() ? std::nullopt : find_unreachable(network.planned_on());
+  if (parted) {
+    return fail(ErrorCode::infeasible,
+                describe_unreachable(topology, *parted) + " but through GPUs that take no part, which pass nothing on",
+                "make them ranks too, or count every path (--paths any)");
+  }
   if (collective.kind == CollectiveKind::all_reduce) {
     if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
   }

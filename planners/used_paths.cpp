@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "base/check.h"
+#include "planners/graph/work_budget.h"
 #include "topology/link_kind.h"
 #include "topology/reachable.h"
 #include "topology/routes.h"
@@ -38,6 +40,30 @@ std::vector<std::uint32_t> find_boxes(const Topology& topology, const std::vecto
   return box;
 }
 
+/// Whether a path through these places so far can be made a ring through all. Where the work is spent, nothing speaks
+/// against it.
+bool extend_to_ring(const std::vector<std::vector<std::size_t>>& next, std::vector<bool>& is_on, std::size_t at,
+                    std::size_t left, WorkBudget& work) {
+  if (!work.spend()) return true;
+  if (left == 0) return std::ranges::find(next[at], std::size_t{0}) != next[at].end();
+  for (const std::size_t to : next[at]) {
+    if (is_on[to]) continue;
+    is_on[to] = true;
+    if (extend_to_ring(next, is_on, to, left - 1, work)) return true;
+    is_on[to] = false;
+  }
+  return false;
+}
+
+/// Whether a ring leads through all places, `next` being those that each one leads to.
+bool has_ring(const std::vector<std::vector<std::size_t>>& next) {
+  constexpr std::int64_t most_steps = 1 << 20;
+  WorkBudget work(most_steps);
+  std::vector<bool> is_on(next.size(), false);
+  is_on[0] = true;
+  return next.size() == 1 || extend_to_ring(next, is_on, 0, next.size() - 1, work);
+}
+
 /// Finds which links are kept, and which nodes have to be parted.
 class PathSearch {
  public:
@@ -50,7 +76,12 @@ class PathSearch {
       ranks_[boxes_[node.index()]].push_back(node);
     }
     is_joined_.resize(topology.node_count());
-    for (std::size_t box = 0; box < ranks_.size(); ++box) is_joined_[box] = fabric_joins(ranks_[box]);
+    std::set<std::uint32_t> has_bus;
+    for (std::size_t i = 0; i < topology.link_count(); ++i) {
+      // Only where there is PCIe to be left out it matters what fabric joins.
+      const std::uint32_t box = boxes_[topology.link(LinkId(i)).tail.index()];
+      if (kinds_[i] == LinkKind::pcie && has_bus.insert(box).second) is_joined_[box] = fabric_joins(ranks_[box]);
+    }
     out_.resize(topology.link_count());
     in_.resize(topology.link_count());
     mark_buses();
@@ -101,20 +132,33 @@ class PathSearch {
     return phase_at(kept, end) != Phase::either && !topology_.node(end).is_rank;
   }
 
+  /// Whether fabric leads through all ranks in a ring, each next one reached without passing ranks.
   [[nodiscard]] bool fabric_joins(const std::vector<NodeId>& ranks) const {
-    return !ranks.empty() && fabric_reaches(ranks, true) && fabric_reaches(ranks, false);
+    if (ranks.empty()) return false;
+    std::map<NodeId, std::size_t> place;
+    for (const NodeId rank : ranks) place.emplace(rank, place.size());
+    std::vector<std::vector<std::size_t>> next(ranks.size());
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      for (const NodeId rank : fabric_neighbours(ranks[i])) next[i].push_back(place.at(rank));
+    }
+    return has_ring(next);
   }
 
-  [[nodiscard]] bool fabric_reaches(const std::vector<NodeId>& ranks, bool forwards) const {
-    std::set<NodeId> reached{ranks.front()};
-    std::deque<NodeId> open{ranks.front()};
-    for (; !open.empty(); open.pop_front()) {
-      for (const LinkId id : forwards ? topology_.out_links(open.front()) : topology_.in_links(open.front())) {
-        const NodeId next = forwards ? topology_.link(id).head : topology_.link(id).tail;
-        if (kinds_[id.index()] == LinkKind::fabric && reached.insert(next).second) open.push_back(next);
+  /// The other ranks of a rank's box that fabric leads to without passing ranks.
+  [[nodiscard]] std::set<NodeId> fabric_neighbours(NodeId rank) const {
+    std::set<NodeId> reached{rank}, found;
+    for (std::deque<NodeId> open{rank}; !open.empty(); open.pop_front()) {
+      for (const LinkId id : topology_.out_links(open.front())) {
+        const NodeId head = topology_.link(id).head;
+        if (kinds_[id.index()] != LinkKind::fabric || is_idle(topology_, id) || !reached.insert(head).second) continue;
+        if (topology_.node(head).is_rank) {
+          found.insert(head);
+        } else {
+          open.push_back(head);
+        }
       }
     }
-    return std::ranges::all_of(ranks, [&](NodeId rank) { return reached.contains(rank); });
+    return found;
   }
 
   /// Marks the PCIe links on the shortest ways from a rank to the nearest NICs or from a NIC to the nearest ranks, or
@@ -137,7 +181,7 @@ class PathSearch {
       for (const NodeId node : level) {
         for (const LinkId id : forwards ? topology_.out_links(node) : topology_.in_links(node)) {
           const NodeId next = forwards ? topology_.link(id).head : topology_.link(id).tail;
-          if (kinds_[id.index()] != LinkKind::pcie || seen.contains(next)) continue;
+          if (kinds_[id.index()] != LinkKind::pcie || is_idle(topology_, id) || seen.contains(next)) continue;
           if (!is_goal(next) && !passes(next)) continue;
           steps.emplace_back(next, id);
           next_level.insert(next);
@@ -172,7 +216,7 @@ class PathSearch {
       const bool is_bus = kinds_[i] == LinkKind::pcie && (is_joined_[box] || ranks_[box].empty());
       if (is_bus && are_several && out_[i]) kept_.push_back({LinkId(i), Phase::out});
       if (is_bus && are_several && in_[i]) kept_.push_back({LinkId(i), Phase::in});
-      if (is_bus || (kinds_[i] == LinkKind::network && !are_several)) continue;
+      if (is_bus || is_idle(topology_, LinkId(i)) || (kinds_[i] == LinkKind::network && !are_several)) continue;
       kept_.push_back({LinkId(i), Phase::either});
     }
   }
@@ -205,26 +249,32 @@ bool touches_network(const Topology& topology, std::span<const LinkId> links) {
   return std::ranges::any_of(links, [&](LinkId link) { return kind_of(topology, link) == LinkKind::network; });
 }
 
-/// The same network and links, those between machines so slow that no route takes them where there is another.
-Topology without_network(const Topology& topology) {
+/// Whether no way inside a box takes this link.
+bool is_avoided(const Topology& topology, LinkId id) {
+  return kind_of(topology, id) == LinkKind::network || is_idle(topology, id);
+}
+
+/// The same network and links, those that are avoided so slow that no route takes them where there is another.
+Topology without_avoided(const Topology& topology) {
   std::vector<Link> links(topology.links().begin(), topology.links().end());
   for (std::size_t i = 0; i < links.size(); ++i) {
-    if (kind_of(topology, LinkId(i)) == LinkKind::network) links[i].nominal = {1};
+    if (is_avoided(topology, LinkId(i))) links[i].nominal = {1};
   }
   auto made = Topology::make(topology.name(), {topology.nodes().begin(), topology.nodes().end()}, std::move(links));
   ESPALIER_CHECK(made.has_value(), "other rates leave a topology one");
   return *std::move(made);
 }
 
-/// The best ways from rank to rank that do not touch the network.
+/// The best ways from rank to rank that stay in their box and pass no idle GPU.
 class InsideRoutes {
  public:
   explicit InsideRoutes(const Topology& topology) : topology_(topology) {}
 
   std::optional<std::vector<LinkId>> find(const Route& between) {
-    if (!inside_) inside_ = without_network(topology_);
+    if (!inside_) inside_ = without_avoided(topology_);
     auto found = find_route(*inside_, between.src, between.dst);
-    if (!found || touches_network(topology_, found->links)) return std::nullopt;
+    const auto is_taboo = [&](LinkId link) { return is_avoided(topology_, link); };
+    if (!found || std::ranges::any_of(found->links, is_taboo)) return std::nullopt;
     return std::move(found->links);
   }
 
@@ -265,7 +315,24 @@ UsedPaths::UsedPaths(const Topology& topology) : whole_(topology) {
     origins_.push_back(kept.origin);
   }
   auto made = Topology::make(topology.name(), std::move(nodes), std::move(links));
-  if (!made || find_unreachable(*made)) return;
+  if (made && !find_unreachable(*made)) {
+    used_ = *std::move(made);
+  } else {
+    pass_no_idle();
+  }
+}
+
+void UsedPaths::pass_no_idle() {
+  std::vector<Link> links;
+  origins_.clear();
+  for (std::size_t i = 0; i < whole_.link_count(); ++i) {
+    if (is_idle(whole_, LinkId(i))) continue;
+    links.push_back(whole_.link(LinkId(i)));
+    origins_.emplace_back(i);
+  }
+  if (links.size() == whole_.link_count()) return;
+  auto made = Topology::make(whole_.name(), {whole_.nodes().begin(), whole_.nodes().end()}, std::move(links));
+  ESPALIER_CHECK(made.has_value(), "fewer links leave a topology one");
   used_ = *std::move(made);
 }
 

@@ -17,14 +17,16 @@ enum class Paths : std::uint8_t {
 
 /// A network without the paths that software leaves alone. A box is what links other than the network's join. Then
 ///
-/// 1. where fabric joins all ranks of a box, PCIe leads between ranks and NICs only: on the shortest ways from each
-///    rank to its nearest NICs and from each NIC to its nearest ranks, and back;
+/// 1. where fabric joins all ranks of a box in a ring, each next one reached without passing others, PCIe leads between
+///    ranks and NICs only: on the shortest ways from each rank to its nearest NICs and from each NIC to its nearest
+///    ranks, and back;
 /// 2. a NIC passes nothing from its box on to its box, and nothing from the network on to the network;
 /// 3. from rank to rank of one box data stays inside; where fabric does not lead from the one to the other without
-///    passing ranks, over PCIe.
+///    passing ranks, over PCIe;
+/// 4. nothing passes through a GPU that is no rank.
 ///
-/// Where that would leave ranks without a path to each other, all paths count. Node ids are those of the network; nodes
-/// that must not turn data round are there twice, the second time for what comes from the network.
+/// Where that would leave ranks without a path to each other, rule 4 alone counts. Node ids are those of the network;
+/// nodes that must not turn data round are there twice, the second time for what comes from the network.
 /// Source: github.com/NVIDIA/nccl (June 2026), src/graph/{paths,search}.cc, for what it does.
 class UsedPaths {
  public:
@@ -37,6 +39,8 @@ class UsedPaths {
   [[nodiscard]] Schedule restore(const Schedule& planned) const;
 
  private:
+  /// Makes the network that rule 4 alone leaves, where it leaves anything out.
+  void pass_no_idle();
   [[nodiscard]] bool leaves_its_box(const Route& route) const;
 
   const Topology& whole_;

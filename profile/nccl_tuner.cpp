@@ -170,13 +170,30 @@ class Tuner {
     return carried;
   }
 
-  /// GB/s of a channel that NVLS inside a machine of so many ranks, each with a channel, is found at.
+  [[nodiscard]] std::span<const double> nvls_speeds() const {
+    if (view_.generation == Generation::hopper) return hopper_speeds;
+    return blackwell_speeds;
+  }
+
+  /// GB/s of a channel that NVLS inside a machine of so many ranks, each with a channel, is found at; 0 where no speed
+  /// fits. The switch sends each rank its own part beside what it gets of all others.
   [[nodiscard]] double nvls_speed(double local) const {
-    const double most = view_.fabric / giga / local;
-    const bool is_hopper = view_.generation == Generation::hopper;
-    const auto speeds = is_hopper ? std::span<const double>(hopper_speeds) : std::span<const double>(blackwell_speeds);
-    const auto found = std::ranges::find_if(speeds, [&](double speed) { return speed <= most; });
-    return found == speeds.end() ? most : *found;
+    // Of more ranks than a switch has heads channels share what there is, at any rate.
+    constexpr double most_heads = 32;
+    if (local > most_heads) return view_.fabric / giga / local;
+    const double most = view_.fabric / giga / (local + 1);
+    const auto found = std::ranges::find_if(nvls_speeds(), [&](double speed) { return speed <= most; });
+    return found == nvls_speeds().end() ? 0 : *found;
+  }
+
+  /// What both directions of a channel of this speed carry at most: the next speed from twice as much on.
+  [[nodiscard]] double nvls_both_ways(double speed) const {
+    double most = nvls_speeds().front();
+    if (speed < nvls_speeds().back()) return 2 * speed;
+    for (const double tried : nvls_speeds()) {
+      if (tried >= 2 * speed) most = tried;
+    }
+    return most;
   }
 
   [[nodiscard]] double nvls_inside(double local) const {
@@ -185,9 +202,9 @@ class Tuner {
 
   [[nodiscard]] double nvls_rate(double n) const {
     if (n < 2) return 0;
-    const double inside = nvls_inside(n) * n * giga;
-    if (view_.collective != CollectiveKind::all_reduce) return inside * (n - 1) / n;
-    return 2 * inside * n / steps();
+    const double inside = nvls_inside(n), most = nvls_both_ways(nvls_speed(n));
+    if (view_.collective != CollectiveKind::all_reduce) return std::min(inside * (n - 1) / n, most) * n * giga;
+    return std::min(2 * inside, most) * n * giga * n / steps();
   }
 
   [[nodiscard]] double nvls_tree_rate(double n) const {

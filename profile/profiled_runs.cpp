@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <queue>
 
 #include "base/check.h"
@@ -22,19 +23,40 @@ constexpr std::string_view nccl_prefix = "nccl/";
 /// broadcast (twelve V100, 256 KiB to 128 MiB) show, whatever the protocol's chunk.
 constexpr Bytes rooted_chunk{32 << 10};
 
+/// Between machines sends and receives hand on so much at once; but no more pieces of a block than pipelines need.
+/// Source: github.com/NVIDIA/nccl (June 2026), NCCL_P2P_NET_CHUNKSIZE.
+constexpr Bytes sent_chunk{128 << 10};
+constexpr std::int64_t most_sent_chunks = 64;
+
 bool is_nccl(const planners::Candidate& candidate) { return candidate.planner.starts_with(nccl_prefix); }
 
-/// Which costs a schedule has: those of NCCL's algorithm of that name; of the planners, what switches add and copy has
-/// those of NVLS, rings those of rings and all others those of trees.
-Shape shape_of(const planners::Candidate& candidate, std::size_t machines) {
+/// Whether every block goes from who brings it to who gets it in one message.
+bool sends_straight(const Schedule& schedule) {
+  const Collective& collective = schedule.collective;
+  return std::ranges::all_of(schedule.transfers, [&](const Transfer& transfer) {
+    const PartRanks part = schedule.slices[transfer.first_slice.index()].ranks();
+    return schedule.src(transfer) == bringer_of(collective, part) &&
+           schedule.dst(transfer) == receiver_of(collective, part);
+  });
+}
+
+/// Whose costs a schedule may have: those of NCCL's algorithm of that name; of the planners, what switches add and copy
+/// has those of NVLS, rings those of rings and all others those of trees. What ranks send to one another, NCCL sends
+/// and receives too, straight or by way of another GPU (PXN): its costs are as good.
+std::vector<Shape> shapes_of(const planners::Candidate& candidate, std::size_t machines) {
   if (is_nccl(candidate)) {
     const std::string_view name = std::string_view(candidate.planner).substr(nccl_prefix.size());
     for (const Shape shape : all_shapes) {
-      if (to_string(shape) == name) return shape;
+      if (to_string(shape) == name) return {shape};
     }
   }
-  if (!candidate.schedule.relays.empty()) return machines > 1 ? Shape::nvls_tree : Shape::nvls;
-  return candidate.planner == "ring" ? Shape::ring : Shape::tree;
+  if (!candidate.schedule.relays.empty()) return {machines > 1 ? Shape::nvls_tree : Shape::nvls};
+  if (candidate.planner == "ring") return {Shape::ring};
+  const CollectiveKind kind = candidate.collective().kind;
+  const bool is_of_blocks =
+      slices_have_destination(kind) || kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
+  if (!is_of_blocks) return {Shape::tree};
+  return {Shape::tree, sends_straight(candidate.schedule) ? Shape::p2p : Shape::pxn};
 }
 
 /// Into how many parts NCCL's algorithm divides what a channel carries.
@@ -60,32 +82,39 @@ double depth_of(Shape shape, sim::Protocol protocol, std::size_t ranks, std::siz
   return protocol == sim::Protocol::simple ? std::max(1.0, local - 1 + over) : (1 + over + of_rank * local) / local;
 }
 
-/// What the tuner sees of a machine whose links have the rates that it counts.
+/// What the tuner sees of a machine whose links have the rates that it counts: NCCL takes the least over ranks and
+/// machines, whatever their numbers.
 TunerView look_at(const Topology& counted, const TunerModel& tuner, std::size_t machines) {
   TunerView view;
   view.generation = tuner.generation;
   view.ranks = counted.rank_count();
   view.machines = machines;
-  view.inside = LinkKind::pcie;
-  const NodeId first = counted.node_of(Rank(0));
-  const std::string& host = counted.node(first).host;
-  double pcie = 0;
+  std::vector<double> fabric(counted.node_count()), pcie(counted.node_count());
+  std::map<std::string, double> network;  // by host
+  for (std::size_t i = 0; i < counted.rank_count(); ++i) network[counted.node(counted.node_of(Rank(i))).host];
   for (std::size_t i = 0; i < counted.link_count(); ++i) {
     const Link& link = counted.link(LinkId(i));
     const LinkKind kind = kind_of(counted, LinkId(i));
     const auto rate = static_cast<double>(link.nominal.bytes_per_second);
     if (kind == LinkKind::network) {
       view.network_latency = std::max(view.network_latency, 2 * link.latency.seconds());
-      if (counted.node(link.tail).host == host && !host.empty()) view.network += rate;
-    } else if (link.tail == first) {
-      (kind == LinkKind::fabric ? view.fabric : pcie) += rate;
+      const auto host = network.find(counted.node(link.tail).host);
+      if (host != network.end() && !host->first.empty()) host->second += rate;
+    } else if (!is_idle(counted, LinkId(i))) {
+      (kind == LinkKind::fabric ? fabric : pcie)[link.tail.index()] += rate;
     }
   }
-  if (view.fabric > 0) {
-    view.inside = LinkKind::fabric;
-  } else {
-    view.fabric = pcie;
-  }
+  const auto least = [&](const std::vector<double>& rates) {
+    double found = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < counted.rank_count(); ++i) {
+      found = std::min(found, rates[counted.node_of(Rank(i)).index()]);
+    }
+    return found;
+  };
+  view.network = std::ranges::min_element(network, {}, [](const auto& host) { return host.second; })->second;
+  view.fabric = least(fabric);
+  view.inside = view.fabric > 0 ? LinkKind::fabric : LinkKind::pcie;
+  if (view.inside == LinkKind::pcie) view.fabric = least(pcie);
   return view;
 }
 
@@ -114,12 +143,13 @@ ProfiledRuns::ProfiledRuns(const Topology& topology, const planners::Candidates&
       channels_(channels_of(options.profile, topology, machines_)) {}
 
 std::vector<ProfiledRuns::Pair> ProfiledRuns::pairs_of(const planners::Candidate& candidate) const {
-  const Shape shape = shape_of(candidate, machines_);
   std::vector<Pair> found;
-  for (const auto& [key, way] : options_.profile.ways) {
-    const auto& [of, protocol] = key;
-    if (of != shape || (options_.protocol && *options_.protocol != protocol)) continue;
-    found.push_back({&candidate, shape, protocol, &way});
+  for (const Shape shape : shapes_of(candidate, machines_)) {
+    for (const auto& [key, way] : options_.profile.ways) {
+      const auto& [of, protocol] = key;
+      if (of != shape || (options_.protocol && *options_.protocol != protocol)) continue;
+      found.push_back({&candidate, shape, protocol, &way});
+    }
   }
   return found;
 }
@@ -149,8 +179,8 @@ Result<ProfiledRuns::Option*> ProfiledRuns::make_ready(const Pair& pair, Bytes s
   KnownChunks* chunks = nullptr;
   {
     const std::scoped_lock lock(mutex_);
-    option = &made_[{pair.candidate, pair.protocol, channels, started}];
-    chunks = &chunks_[{pair.candidate, pair.protocol, channels}];
+    option = &made_[{pair.candidate, pair.shape, pair.protocol, channels, started}];
+    chunks = &chunks_[{pair.candidate, pair.shape, pair.protocol, channels}];
     if (option->setting == nullptr) {
       const auto setting = find_setting(pair, channels, started);
       if (!setting) return tl::unexpected(setting.error());
@@ -170,7 +200,8 @@ const Result<sim::RepeatingSimulator>& ProfiledRuns::find_simulator(Option& opti
     Option* first = nullptr;
     {
       const std::scoped_lock lock(mutex_);
-      first = first_to_run_.try_emplace({option.pair.candidate, option.pair.protocol}, &option).first->second;
+      first = first_to_run_.try_emplace({option.pair.candidate, option.pair.shape, option.pair.protocol}, &option)
+                  .first->second;
     }
     const Topology& topology = option.setting->topology;
     const sim::CopyEngines engines = option.setting->endpoints.engines();
@@ -303,6 +334,12 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
   if (!options_.cut.chunk && has_root(pair.candidate->schedule.collective.kind)) {
     const double most = static_cast<double>(rooted_chunk.count) * channels * best.chunks->largest_part();
     chunk.count = std::min(chunk.count, static_cast<std::int64_t>(most));
+  }
+  const bool sends = pair.shape == Shape::p2p || pair.shape == Shape::pxn;
+  if (!options_.cut.chunk && sends && machines_ > 1) {
+    const double largest = best.chunks->largest_part() * static_cast<double>(size.count);
+    const auto most = std::max(sent_chunk.count, static_cast<std::int64_t>(largest) / most_sent_chunks);
+    chunk.count = std::min(chunk.count, most);
   }
   chunk.count = std::max(chunk.count, options_.element_size);
   auto report = simulate(best, size, {chunk, options_.cut.ahead.value_or(0)});

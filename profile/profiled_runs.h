@@ -132,10 +132,10 @@ class ProfiledRuns {
   std::mutex
       mutex_;  ///< Of all below; what they hold is not changed once it is made, without it where that takes long.
   std::map<std::tuple<Shape, sim::Protocol, std::uint32_t, std::uint32_t>, std::unique_ptr<Setting>> settings_;
-  std::map<std::tuple<const planners::Candidate*, sim::Protocol, std::uint32_t, std::uint32_t>, Option> made_;
-  std::map<std::tuple<const planners::Candidate*, sim::Protocol, std::uint32_t>, KnownChunks> chunks_;
+  std::map<std::tuple<const planners::Candidate*, Shape, sim::Protocol, std::uint32_t, std::uint32_t>, Option> made_;
+  std::map<std::tuple<const planners::Candidate*, Shape, sim::Protocol, std::uint32_t>, KnownChunks> chunks_;
   /// Of the options that differ in channels alone the first that ran: the others share what it worked out.
-  std::map<std::pair<const planners::Candidate*, sim::Protocol>, Option*> first_to_run_;
+  std::map<std::tuple<const planners::Candidate*, Shape, sim::Protocol>, Option*> first_to_run_;
   std::optional<Topology> counted_;  ///< As NCCL's tuner counts its links.
   TunerView view_;                   ///< But for the collective; where `counted_` is.
   std::map<const planners::Candidate*, double> loads_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace espalier::profile {
@@ -17,7 +19,7 @@ bool is_nic(const Node& node) { return node.kind == NodeKind::nic; }
 
 bool has_fabric(const Topology& topology) {
   for (std::size_t i = 0; i < topology.link_count(); ++i) {
-    if (kind_of(topology, LinkId(i)) == LinkKind::fabric) return true;
+    if (!is_idle(topology, LinkId(i)) && kind_of(topology, LinkId(i)) == LinkKind::fabric) return true;
   }
   return false;
 }
@@ -52,17 +54,25 @@ std::uint32_t channels_of(const Profile& profile, const Topology& topology, std:
     constexpr std::uint32_t of_pcie = 2;
     return has_fabric(topology) ? profile.channels : std::min(profile.channels, of_pcie);
   }
-  const std::string& host = topology.node(topology.node_of(Rank(0))).host;
   constexpr std::int64_t most_of_channel = 45'000'000'000;
-  std::uint32_t nics = 0;
-  bool are_fast = false;
+  struct Nics {
+    std::uint32_t count = 0;
+    bool are_fast = false;
+  };
+  std::map<std::string, Nics> by_host;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) by_host[topology.node(topology.node_of(Rank(i))).host];
   for (std::size_t i = 0; i < topology.link_count(); ++i) {
     const Link& link = topology.link(LinkId(i));
     const Node& tail = topology.node(link.tail);
-    if (!is_nic(tail) || tail.host != host || kind_of(topology, LinkId(i)) != LinkKind::network) continue;
-    ++nics;
-    are_fast = are_fast || link.nominal.bytes_per_second > most_of_channel;
+    const auto host = by_host.find(tail.host);
+    if (!is_nic(tail) || host == by_host.end() || kind_of(topology, LinkId(i)) != LinkKind::network) continue;
+    ++host->second.count;
+    host->second.are_fast = host->second.are_fast || link.nominal.bytes_per_second > most_of_channel;
   }
+  // All machines open as many as the one with the fewest.
+  auto [nics, are_fast] = std::ranges::min_element(by_host, {}, [](const auto& of) {
+                            return std::pair(of.second.count, of.second.are_fast);
+                          })->second;
   nics = std::min(nics, static_cast<std::uint32_t>(std::max<std::size_t>(1, topology.rank_count() / machines)));
   return nics == 0 ? profile.channels : std::min(profile.channels, nics * (are_fast ? 4 : 2));
 }

@@ -15,6 +15,10 @@ std::string_view to_string(LinkKind kind) {
   ESPALIER_CHECK(false, "a kind of link");
 }
 
+bool is_idle(const Topology& topology, LinkId link) {
+  return is_idle_gpu(topology.node(topology.link(link).tail)) || is_idle_gpu(topology.node(topology.link(link).head));
+}
+
 LinkKind kind_of(const Topology& topology, LinkId id) {
   const Link& link = topology.link(id);
   const Node &tail = topology.node(link.tail), &head = topology.node(link.head);

@@ -15,6 +15,11 @@ inline constexpr std::array all_link_kinds = {LinkKind::fabric, LinkKind::pcie, 
 /// "fabric", "pcie", "network".
 std::string_view to_string(LinkKind kind);
 
+/// Whether a node is a GPU that takes no part: no communication library sends anything through it.
+inline bool is_idle_gpu(const Node& node) { return node.kind == NodeKind::gpu && !node.is_rank; }
+/// Whether such a node is at an end of a link.
+bool is_idle(const Topology& topology, LinkId link);
+
 /// What a link is: a cable at a NIC's far side is network and the one to its host pcie; a class with nvlink or xgmi in
 /// its name is fabric; what has a PCIe switch or a processor at an end is pcie, and so is a class with that name. Of
 /// the rest, what joins two switches that say no host or two nodes of different hosts is network, all else fabric.

@@ -17,10 +17,10 @@ struct Alike {
   std::vector<std::uint32_t> of_cable;  ///< By position in the cables.
 };
 
-/// Symmetries keep kinds, ranks, all rates and times, what switches compute, classes, and the `fixed` rank where one is
-/// given (a collective's root); names, hosts and rails do not count. Requires: the cables of this topology.
-/// Cost: find_name_automorphisms and count_refined_colors where no rank is fixed; visit_automorphisms where one is, or
-/// these leave open what is alike.
+/// Symmetries keep kinds, ranks, all rates and times, what switches compute, classes, which nodes are of one host, and
+/// the `fixed` rank where one is given (a collective's root); names and rails do not count. Requires: the cables of
+/// this topology. Cost: find_name_automorphisms and count_refined_colors where no rank is fixed; visit_automorphisms
+/// where one is, or these leave open what is alike.
 Alike find_alike(const Topology& topology, std::span<const Cable> cables, Rank fixed = {});
 
 }  // namespace espalier::planners

@@ -94,10 +94,13 @@ class PxnTrees {
 
   TreeEdge edge(Rank parent, Rank child, Rank src, Rank dst) {
     const Hop* best = nullptr;
-    std::pair<std::size_t, std::int64_t> least{std::numeric_limits<std::size_t>::max(), 0};
+    std::pair<std::size_t, double> least{std::numeric_limits<std::size_t>::max(), 0};
     for (const Hop& hop : graph_.hops(src, dst)) {
-      std::int64_t load = 0;
-      for (const LinkId link : hop.links) load = std::max(load, loads_[link.index()]);
+      double load = 0;
+      for (const LinkId link : hop.links) {
+        const auto rate = static_cast<double>(topology_.link(link).bandwidth().bytes_per_second);
+        load = std::max(load, static_cast<double>(loads_[link.index()] + 1) / rate);
+      }
       if (const std::pair cost{hop.links.size(), load}; best == nullptr || cost < least) {
         best = &hop;
         least = cost;

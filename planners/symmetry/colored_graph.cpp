@@ -76,13 +76,29 @@ std::size_t count_refined_colors(const ColoredGraph& graph, std::size_t count) {
   return std::set<std::uint32_t>(colors.begin(), colors.begin() + static_cast<std::ptrdiff_t>(count)).size();
 }
 
-void visit_automorphisms(const ColoredGraph& graph, const Visit& visit) {
-  bliss::Digraph searched;
+namespace {
+
+void fill(bliss::Digraph& searched, const ColoredGraph& graph) {
   for (const std::uint32_t color : graph.colors) searched.add_vertex(color);
   for (const auto& [tail, head] : graph.arcs) searched.add_edge(tail, head);
-  bliss::Stats stats;
   searched.set_component_recursion(false);  // bliss 0.73 leaks memory with it
+}
+
+}  // namespace
+
+void visit_automorphisms(const ColoredGraph& graph, const Visit& visit) {
+  bliss::Digraph searched;
+  fill(searched, graph);
+  bliss::Stats stats;
   search_automorphisms(searched, stats, visit);
+}
+
+std::vector<std::uint32_t> canonical_numbers(const ColoredGraph& graph) {
+  bliss::Digraph searched;
+  fill(searched, graph);
+  bliss::Stats stats;
+  const unsigned int* const numbers = searched.canonical_form(stats, nullptr, nullptr);
+  return {numbers, numbers + graph.colors.size()};
 }
 
 }  // namespace espalier::planners

@@ -35,4 +35,8 @@ std::size_t count_refined_colors(const ColoredGraph& graph, std::size_t count);
 /// ALENEX 2007; the work is done by their library, bliss.
 void visit_automorphisms(const ColoredGraph& graph, const std::function<void(std::span<const std::uint32_t>)>& visit);
 
+/// A number for each vertex, such that two graphs that differ in the numbers of vertices alone are the same once these
+/// are their numbers (a canonical labeling). Cost and source: as visit_automorphisms.
+std::vector<std::uint32_t> canonical_numbers(const ColoredGraph& graph);
+
 }  // namespace espalier::planners

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <set>
 
 #include "planners/tree/branch_maker.h"
@@ -8,26 +10,70 @@ namespace espalier::planners {
 
 namespace {
 
-/// The places of a machine's ranks that have a port to the next machine which no earlier one has: the rails' leaders.
-std::vector<std::size_t> find_leaders(const TreeDemand& demand) {
-  const std::vector<Rank>& here = demand.groups.groups[0];
-  const std::vector<Rank>& there = demand.groups.groups[1];
-  const Topology& topology = demand.topology;
-  std::set<LinkId> taken;
-  std::vector<std::size_t> leaders;
-  for (std::size_t i = 0; i < here.size(); ++i) {
-    for (const Hop& hop : demand.graph.hops(here[i], there[i % there.size()])) {
-      const auto rate = [&](LinkId link) { return topology.link(link).bandwidth().bytes_per_second; };
-      const LinkId slowest = *std::ranges::min_element(hop.links, {}, rate);
+/// A pair of trees over machines: the rank by which it enters each of them, and how fast its narrowest port is.
+struct Rail {
+  std::vector<Rank> leaders;  ///< By machine.
+  std::int64_t rate = 0;
+};
+
+/// The ports of rails: the narrowest links on the ways between the machines' leaders, each of one rail only.
+class Ports {
+ public:
+  explicit Ports(const TreeDemand& demand) : demand_(demand) {}
+
+  /// The rate of a way whose ports no rail has, which this one then gets; 0 where there is none.
+  std::int64_t take(Rank from, Rank to, std::set<LinkId>& ports) const {
+    const Topology& topology = demand_.topology;
+    const auto rate = [&](LinkId link) { return topology.link(link).bandwidth().bytes_per_second; };
+    for (const Hop& hop : demand_.graph.hops(from, to)) {
+      const std::int64_t least = rate(*std::ranges::min_element(hop.links, {}, rate));
       std::vector<LinkId> narrow;
-      std::ranges::copy_if(hop.links, std::back_inserter(narrow), [&](LinkId l) { return rate(l) == rate(slowest); });
-      if (std::ranges::any_of(narrow, [&](LinkId link) { return taken.contains(link); })) continue;
-      taken.insert(narrow.begin(), narrow.end());
-      leaders.push_back(i);
-      break;
+      std::ranges::copy_if(hop.links, std::back_inserter(narrow), [&](LinkId link) { return rate(link) == least; });
+      if (std::ranges::any_of(narrow, [&](LinkId link) { return taken_.contains(link); })) continue;
+      ports.insert(narrow.begin(), narrow.end());
+      return least;
     }
+    return 0;
   }
-  return leaders;
+
+  void keep(const std::set<LinkId>& ports) { taken_.insert(ports.begin(), ports.end()); }
+
+ private:
+  const TreeDemand& demand_;
+  std::set<LinkId> taken_;
+};
+
+/// The rails on which every machine has a port of its own to the next one, all led by ranks at the same place. Of rails
+/// with unlike rates those that carry most together, when each carries as much as the slowest of them: a dead or slow
+/// port takes its rail from all machines, as in NCCL.
+std::vector<Rail> find_rails(const TreeDemand& demand) {
+  const auto& groups = demand.groups.groups;
+  Ports ports(demand);
+  std::vector<Rail> rails;
+  for (std::size_t place = 0; place < groups.front().size(); ++place) {
+    Rail rail{{}, std::numeric_limits<std::int64_t>::max()};
+    for (const std::vector<Rank>& ranks : groups) rail.leaders.push_back(ranks[place % ranks.size()]);
+    std::set<LinkId> of_rail;
+    for (std::size_t i = 0; i < groups.size() && rail.rate > 0; ++i) {
+      const Rank next = rail.leaders[(i + 1) % groups.size()];
+      rail.rate = std::min(rail.rate, ports.take(rail.leaders[i], next, of_rail));
+    }
+    if (rail.rate == 0) continue;
+    ports.keep(of_rail);
+    rails.push_back(std::move(rail));
+  }
+  std::vector<std::int64_t> rates;
+  for (const Rail& rail : rails) rates.push_back(rail.rate);
+  std::ranges::sort(rates, std::greater<>());
+  std::int64_t best = 0, least = 0;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    const std::int64_t together = rates[i] * static_cast<std::int64_t>(i + 1);
+    if (together <= best) continue;
+    best = together;
+    least = rates[i];
+  }
+  std::erase_if(rails, [&](const Rail& rail) { return rail.rate < least; });
+  return rails;
 }
 
 /// The ranks of a machine with `first` in front, the others in a circle behind it.
@@ -55,24 +101,25 @@ std::size_t place_of(const std::vector<Rank>& ranks, Rank rank) {
 
 /// The tree of one rail: a binary tree over the machines' leaders, and every machine filled from its leader. The root's
 /// machine is the source of the tree over machines, and the root hands each leader its part.
-bool make_rail_tree(const TreeDemand& demand, BranchMaker& maker, std::size_t rail, std::size_t leader, Inside inside,
+bool make_rail_tree(const TreeDemand& demand, BranchMaker& maker, const Rail& rail, std::size_t number, Inside inside,
                     bool second, SpanningTree& tree) {
   const auto& groups = demand.groups.groups;
   const std::size_t count = groups.size();
-  const std::size_t source = demand.root.is_none() ? rail % count : demand.groups.group_of[demand.root.index()];
+  const std::size_t source = demand.root.is_none() ? number % count : demand.groups.group_of[demand.root.index()];
   const TwoTree machines = make_two_tree(count);
   for (std::size_t place = 0; place < count; ++place) {
-    const std::vector<Rank>& ranks = groups[(source + place) % count];
-    const std::size_t local = leader % ranks.size();
+    const std::size_t machine = (source + place) % count;
+    const std::vector<Rank>& ranks = groups[machine];
+    const Rank leader = rail.leaders[machine];
     // A star around the root would send everything from it to every neighbour; through the leaders it sends each part
     // once.
     const bool from_root = place == 0 && !demand.root.is_none() && inside != Inside::star;
-    const std::size_t first = from_root ? place_of(ranks, demand.root) : local;
-    if (place == 0) tree.centre = ranks[first];
-    if (!fill_machine(maker, tree, circle_from(ranks, first), inside, second)) return false;
+    const Rank first = from_root ? demand.root : leader;
+    if (place == 0) tree.centre = first;
+    if (!fill_machine(maker, tree, circle_from(ranks, place_of(ranks, first)), inside, second)) return false;
     if (place == 0) continue;
-    const std::vector<Rank>& above = groups[(source + (second ? machines.second : machines.first)[place]) % count];
-    if (!maker.add(tree, above[leader % above.size()], ranks[local])) return false;
+    const std::size_t above = (source + (second ? machines.second : machines.first)[place]) % count;
+    if (!maker.add(tree, rail.leaders[above], leader)) return false;
   }
   return true;
 }
@@ -116,13 +163,13 @@ SpanningTrees rank_trees(const TreeDemand& demand, bool keeps_routes) {
 
 SpanningTrees double_trees(const TreeDemand& demand, Inside inside) {
   if (!demand.groups.two_levels()) return {};
-  const std::vector<std::size_t> leaders = find_leaders(demand);
+  const std::vector<Rail> rails = find_rails(demand);
   BranchMaker maker(demand);
   SpanningTrees trees;
-  for (std::size_t rail = 0; rail < leaders.size(); ++rail) {
+  for (std::size_t number = 0; number < rails.size(); ++number) {
     for (const bool second : {false, true}) {
       SpanningTree tree;
-      if (!make_rail_tree(demand, maker, rail, leaders[rail], inside, second, tree)) return {};
+      if (!make_rail_tree(demand, maker, rails[number], number, inside, second, tree)) return {};
       trees.push_back(std::move(tree));
     }
   }

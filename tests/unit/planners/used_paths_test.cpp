@@ -9,6 +9,7 @@
 #include "schedule/loads.h"
 #include "tests/support/read_good.h"
 #include "topology/link_kind.h"
+#include "topology/names/group.h"
 #include "topology/routes.h"
 #include "topology/yaml/read_topology.h"
 
@@ -175,6 +176,47 @@ groups:
     const bool is_inside = route.src.index() / 2 == route.dst.index() / 2;
     EXPECT_EQ(route.links.size(), is_inside ? 2U : 4U);
   }
+}
+
+TEST(UsedPaths, AGpuThatTakesNoPartPassesNothing) {
+  // Four GPUs in a circle of NVLinks, with a PCIe switch for all.
+  const char* const text = R"(
+espalier: 1
+name: circle
+classes: {nvlink: {bandwidth: 100 GB/s}, bus: {bandwidth: 20 GB/s}}
+nodes: [{id: "gpu[0-3]", kind: gpu}, {id: bus, kind: pcie}]
+links:
+  - {zip: ["gpu[0-3]", "gpu[1,2,3,0]"], class: nvlink}
+  - {all: ["gpu[0-3]", bus], class: bus}
+)";
+  const Topology circle = test::read_good(text);
+  const auto passed = [&](const char* list) {
+    const auto topology = with_ranks(circle, *find_rank_nodes(circle, list));
+    const Schedule schedule = planned(*topology, CollectiveKind::all_gather, "ring", Paths::software);
+    return compute_loads(schedule, *topology).time_per_byte;
+  };
+  // Neighbours have an NVLink: half of S over it. Of three in a row NVLink makes no ring, and of two that face each
+  // other it joins none: over PCIe, beside what NVLink there is.
+  EXPECT_EQ(passed("gpu[0,1]"), Rational(1, 2) / 100'000'000'000);
+  EXPECT_EQ(passed("gpu[0,2]"), Rational(1, 2) / 20'000'000'000);
+  EXPECT_GE(passed("gpu[0-2]"), Rational(2, 3) / 40'000'000'000);
+  EXPECT_EQ(passed("gpu[0-3]"), Rational(3, 4) / 200'000'000'000);
+}
+
+TEST(UsedPaths, RanksThatOnlyAnIdleGpuJoinsHaveNoPlan) {
+  const Topology path = test::read_good(R"(
+espalier: 1
+name: path
+nodes: [{id: "gpu[0,2]", kind: gpu}, {id: gpu1, kind: gpu, rank: false}]
+links: [{all: ["gpu[0,2]", gpu1], bandwidth: 10 GB/s}]
+)");
+  const Collective collective{CollectiveKind::all_gather, 2, Rank()};
+  const auto refused = plan_unbounded(ParallelLinks(path, Paths::software), collective, *find_planner("flat"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::infeasible);
+  EXPECT_EQ(refused.error().message,
+            "rank gpu0 cannot reach rank gpu2 but through GPUs that take no part, which pass nothing on");
+  EXPECT_TRUE(plan_unbounded(ParallelLinks(path, Paths::any), collective, *find_planner("flat")));
 }
 
 TEST(UsedPaths, BoundsCountEveryPath) {

@@ -46,6 +46,32 @@ TEST(NcclTuner, NvlsBeatsRingsWhereThereIsMuchToCarry) {
             tuner_seconds(view, Shape::ring, sim::Protocol::ll, load, small));
 }
 
+/// Bytes of S a second that NVLS all_reduce is counted at.
+double nvls_rate(const TunerView& view) {
+  const Bytes one{std::int64_t{1} << 30}, two{std::int64_t{1} << 31};
+  const auto seconds = [&](Bytes size) { return tuner_seconds(view, Shape::nvls, sim::Protocol::simple, load, size); };
+  return gibi / (seconds(two) - seconds(one));
+}
+
+TEST(NcclTuner, NvlsLeavesRoomForARanksOwnPart) {
+  // What NCCL itself counts. 17 of 18 links carry 350.2 GB/s, a ninth of it 38.9: a channel runs at 30.
+  TunerView view = eight_h100();
+  view.fabric = 17 * 20.6e9;
+  EXPECT_NEAR(nvls_rate(view), 204e9, 1e7);
+  // Six ranks: a seventh of 370.8 is 53, so 50; both directions of a channel carry 60 at most: 6 x 60 x 6 / 10.
+  view = eight_h100();
+  view.ranks = 6;
+  EXPECT_NEAR(nvls_rate(view), 216e9, 1e7);
+  // Eight B200: 80 of 80.2, and 90 at most: 8 x 90 x 8 / 14.
+  view = eight_h100();
+  view.generation = Generation::blackwell;
+  view.fabric = 18 * 40.1e9;
+  EXPECT_NEAR(nvls_rate(view), 411.4e9, 1e8);
+  // Three links of 40.1 GB/s: a ninth is 13.4, and no channel of a B200 is as slow: there is no NVLS.
+  view.fabric = 3 * 40.1e9;
+  EXPECT_TRUE(std::isinf(tuner_seconds(view, Shape::nvls, sim::Protocol::simple, load, {1 << 20})));
+}
+
 TEST(NcclTuner, CollnetCrossesTheNetworkOnce) {
   TunerView view = eight_h100();
   view.ranks = 16;

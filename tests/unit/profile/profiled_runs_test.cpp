@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 
 #include "planners/nccl/nccl.h"
 #include "planners/planner.h"
 #include "profile/read_profile.h"
+#include "topology/slow.h"
+#include "topology/without.h"
 #include "topology/yaml/read_topology.h"
 
 namespace espalier::profile {
@@ -273,6 +276,56 @@ TEST(ProfiledRuns, SendsTakePxnWhereThereIsAny) {
   const auto before = ProfiledRuns(topology, candidates, options).run("nccl", {1 << 20});
   ASSERT_TRUE(before) << before.error().message;
   EXPECT_EQ(before->candidate->planner, "nccl/p2p");
+}
+
+TEST(ProfiledRuns, TheTunerCountsTheSlowestRank) {
+  // NCCL takes rings wherever in the box a GPU has half of its NVLinks: NVLS then runs at 20 of 40 GB/s a channel.
+  const Topology whole = machine("dgx-h100-nvls");
+  ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
+  ASSERT_TRUE(hopper.profile);
+  const ProfiledRuns::Options options{*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}};
+  const Bytes size{64 << 20};
+  const auto run_with = [&](const char* slow) {
+    const std::vector<std::string> texts = {slow};
+    const auto topology = slow_down(whole, texts);
+    EXPECT_TRUE(topology) << slow;
+    auto ran = run_nccl(*topology, on(*topology, CollectiveKind::all_gather), size, options);
+    EXPECT_TRUE(ran) << slow;
+    return *std::move(ran);
+  };
+  EXPECT_EQ(run_with("gpu0-nvswitch=0.5").by, "nccl/ring/simple");
+  EXPECT_EQ(run_with("gpu3-nvswitch=0.5").by, "nccl/ring/simple");
+  EXPECT_EQ(run_with("gpu0-nvswitch=0.5").run.elapsed, run_with("gpu3-nvswitch=0.5").run.elapsed);
+}
+
+TEST(ProfiledRuns, ADeadNicTakesItsRailFromTrees) {
+  // Of eight rails, each with two trees, seven are left; which box and which rail it is makes no difference.
+  const Topology whole = machine("dgx-h100-x4");
+  ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
+  ASSERT_TRUE(hopper.profile);
+  const ProfiledRuns::Options options{*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}};
+  std::set<std::int64_t> times;
+  std::optional<Picoseconds> before;
+  for (const char* nic : {"", "box0.nic0", "box2.nic0", "box1.nic3"}) {
+    const std::vector<std::string> names(*nic == 0 ? 0 : 1, nic);
+    const auto topology = without(whole, names);
+    ASSERT_TRUE(topology);
+    const auto candidates = planners::make_candidates(*topology, on(*topology, CollectiveKind::all_reduce),
+                                                      planners::nccl_planners(), {.paths = planners::Paths::software});
+    ASSERT_TRUE(candidates);
+    const planners::Candidate* const tree = candidates->find("nccl/tree");
+    ASSERT_NE(tree, nullptr) << nic;
+    EXPECT_EQ(tree->schedule.channel_count(), *nic == 0 ? 16U : 14U) << nic;
+    const auto ran = ProfiledRuns(*topology, *candidates, options).run("nccl/tree", {16 << 20});
+    ASSERT_TRUE(ran) << nic;
+    if (*nic == 0) {
+      before = ran->report.elapsed;
+    } else {
+      times.insert(ran->report.elapsed.count);
+      EXPECT_GT(ran->report.elapsed, *before) << nic;
+    }
+  }
+  EXPECT_EQ(times.size(), 1U);
 }
 
 }  // namespace

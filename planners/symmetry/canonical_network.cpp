@@ -1,0 +1,271 @@
+#include "planners/symmetry/canonical_network.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+#include "planners/damage/alike.h"
+#include "planners/graph/rank_groups.h"
+#include "planners/symmetry/network_graph.h"
+#include "topology/cables.h"
+
+namespace espalier::planners {
+namespace {
+
+constexpr std::uint32_t far = std::numeric_limits<std::uint32_t>::max();
+
+/// Tells the root and ranks of unlike shares apart.
+std::vector<std::int64_t> marks_of(const Topology& topology, const Collective& collective) {
+  std::vector<std::int64_t> marks(topology.rank_count());
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    const std::int64_t share = collective.shares.empty() ? 0 : collective.shares[i];
+    marks[i] = 2 * share + (collective.root == Rank(i) ? 1 : 0);
+  }
+  return marks;
+}
+
+bool are_all_alike(const Topology& topology, const std::vector<Cable>& cables) {
+  const Alike alike = find_alike(topology, cables);
+  for (std::size_t i = 1; i < topology.rank_count(); ++i) {
+    if (alike.of_node[topology.node_of(Rank(i)).index()] != alike.of_node[topology.node_of(Rank(0)).index()])
+      return false;
+  }
+  return true;
+}
+
+/// Puts ranks in order, with nothing to go by but the network and each node's canonical number.
+class RankOrder {
+ public:
+  RankOrder(const Topology& topology, const std::vector<std::uint32_t>& numbers)
+      : topology_(topology), numbers_(numbers) {}
+
+  std::vector<Rank> run() {
+    std::vector<std::vector<Rank>> machines = group_ranks(topology_).groups;
+    for (std::vector<Rank>& machine : machines) machine = along_links(std::move(machine));
+    std::ranges::sort(machines, {}, [&](const std::vector<Rank>& machine) { return number(machine.front()); });
+    std::vector<Rank> order = machines.front();
+    for (std::size_t i = 1; i < machines.size(); ++i) {
+      const std::vector<Rank> beside = place_beside(machines.front(), std::move(machines[i]));
+      order.insert(order.end(), beside.begin(), beside.end());
+    }
+    return order;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t number(Rank rank) const { return numbers_[topology_.node_of(rank).index()]; }
+
+  [[nodiscard]] std::int64_t rate_between(Rank from, Rank to) const {
+    std::int64_t rate = 0;
+    for (const LinkId link : topology_.links_between(topology_.node_of(from), topology_.node_of(to))) {
+      rate += topology_.link(link).bandwidth().bytes_per_second;
+    }
+    return rate;
+  }
+
+  /// From the rank with the least number on, always next the one that the widest links lead to.
+  [[nodiscard]] std::vector<Rank> along_links(std::vector<Rank> left) const {
+    const auto by_number = [&](Rank rank) { return number(rank); };
+    std::ranges::sort(left, {}, by_number);
+    std::vector<Rank> order;
+    while (!left.empty()) {
+      auto next = left.begin();
+      if (!order.empty()) {
+        next = std::ranges::max_element(left, {}, [&](Rank rank) { return rate_between(order.back(), rank); });
+      }
+      order.push_back(*next);
+      left.erase(next);
+    }
+    return order;
+  }
+
+  /// By node: how many links away it is, without passing ranks.
+  [[nodiscard]] std::vector<std::uint32_t> distances(Rank from) const {
+    std::vector<std::uint32_t> distance(topology_.node_count(), far);
+    distance[topology_.node_of(from).index()] = 0;
+    for (std::deque<NodeId> open{topology_.node_of(from)}; !open.empty(); open.pop_front()) {
+      const bool passes = !topology_.node(open.front()).is_rank || topology_.rank_of(open.front()) == from;
+      if (!passes) continue;
+      for (const LinkId link : topology_.out_links(open.front())) {
+        const NodeId next = topology_.link(link).head;
+        if (distance[next.index()] != far) continue;
+        distance[next.index()] = distance[open.front().index()] + 1;
+        open.push_back(next);
+      }
+    }
+    return distance;
+  }
+
+  /// A machine's ranks in the order of those of another that they are nearest to; those that none leads to come last.
+  std::vector<Rank> place_beside(const std::vector<Rank>& first, std::vector<Rank> left) {
+    std::vector<Rank> order;
+    for (const Rank rank : first) {
+      const auto [known, is_new] = distances_.try_emplace(rank);
+      if (is_new) known->second = distances(rank);
+      const auto distance = [&](Rank other) { return known->second[topology_.node_of(other).index()]; };
+      const auto nearest = std::ranges::min_element(left, {}, distance);
+      if (nearest == left.end() || distance(*nearest) == far) continue;
+      order.push_back(*nearest);
+      left.erase(nearest);
+    }
+    order.insert(order.end(), left.begin(), left.end());
+    return order;
+  }
+
+  const Topology& topology_;
+  const std::vector<std::uint32_t>& numbers_;
+  std::map<Rank, std::vector<std::uint32_t>> distances_;
+};
+
+/// The place of each of these.
+template <class Id>
+std::vector<Id> inverse(const std::vector<Id>& ids) {
+  std::vector<Id> places(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) places[ids[i].index()] = Id(i);
+  return places;
+}
+
+/// By node: a number that depends on the network alone, without the nodes that nothing leads to or from.
+std::vector<std::uint32_t> number_nodes(const Topology& topology, const Collective& collective) {
+  std::vector<NodeId> joined;
+  std::vector<Node> nodes;
+  std::vector<NodeId> places(topology.node_count());
+  for (std::size_t i = 0; i < topology.node_count(); ++i) {
+    const Node& node = topology.node(NodeId(i));
+    const bool is_alone = topology.out_links(NodeId(i)).empty() && topology.in_links(NodeId(i)).empty();
+    if (is_alone && !node.is_rank) continue;
+    places[i] = NodeId(joined.size());
+    joined.emplace_back(i);
+    nodes.push_back(node);
+  }
+  std::vector<Link> links(topology.links().begin(), topology.links().end());
+  for (Link& link : links) {
+    link.tail = places[link.tail.index()];
+    link.head = places[link.head.index()];
+  }
+  const auto made = Topology::make(topology.name(), std::move(nodes), std::move(links));
+  ESPALIER_CHECK(made.has_value(), "fewer nodes leave a topology one");
+  const NetworkGraph graph(*made, find_cables(*made), marks_of(*made, collective));
+  const std::vector<std::uint32_t> found = canonical_numbers(graph.graph());
+  std::vector<std::uint32_t> numbers(topology.node_count(), far);
+  for (std::size_t i = 0; i < joined.size(); ++i) numbers[joined[i].index()] = found[i];
+  return numbers;
+}
+
+/// Names that say nothing.
+std::vector<Node> nameless_nodes(const Topology& topology, const std::vector<NodeId>& order) {
+  std::map<std::string, std::string> hosts{{"", ""}};
+  std::vector<Node> nodes;
+  for (const NodeId id : order) {
+    Node node = topology.node(id);
+    node.id = "n" + std::to_string(nodes.size());
+    node.rail.reset();
+    node.host = hosts.try_emplace(node.host, "h" + std::to_string(hosts.size())).first->second;
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+}  // namespace
+
+std::unique_ptr<const CanonicalNetwork> CanonicalNetwork::make(const Topology& topology, const Collective& collective) {
+  constexpr std::uint32_t most_ranks = 4096;
+  // Of send_recv the ranks' numbers say who sends to whom.
+  const bool is_numbered = collective.kind == CollectiveKind::send_recv;
+  if (is_numbered || collective.rank_count < 2 || collective.rank_count > most_ranks) return nullptr;
+  if (are_all_alike(topology, find_cables(topology))) return nullptr;
+  return std::unique_ptr<const CanonicalNetwork>(new CanonicalNetwork(topology, collective));
+}
+
+CanonicalNetwork::CanonicalNetwork(const Topology& topology, const Collective& collective)
+    : wanted_(collective), collective_(collective) {
+  const std::vector<std::uint32_t> numbers = number_nodes(topology, collective);
+  ranks_ = RankOrder(topology, numbers).run();
+  std::vector<NodeId> forwarding;
+  for (std::size_t i = 0; i < topology.node_count(); ++i) {
+    if (!topology.node(NodeId(i)).is_rank && numbers[i] != far) forwarding.emplace_back(i);
+  }
+  std::ranges::sort(forwarding, {}, [&](NodeId node) { return numbers[node.index()]; });
+  for (const Rank rank : ranks_) nodes_.push_back(topology.node_of(rank));
+  nodes_.insert(nodes_.end(), forwarding.begin(), forwarding.end());
+
+  std::vector<NodeId> places(topology.node_count());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) places[nodes_[i].index()] = NodeId(i);
+  for (std::size_t i = 0; i < topology.link_count(); ++i) links_.emplace_back(i);
+  // Links that are alike in all of this do for each other.
+  std::ranges::stable_sort(links_, [&](LinkId a, LinkId b) {
+    const auto key = [&](LinkId id) {
+      const Link& link = topology.link(id);
+      return std::tuple(places[link.tail.index()], places[link.head.index()], link.values());
+    };
+    return key(a) < key(b);
+  });
+  std::vector<Link> links;
+  for (const LinkId id : links_) {
+    Link link = topology.link(id);
+    link.tail = places[link.tail.index()];
+    link.head = places[link.head.index()];
+    links.push_back(std::move(link));
+  }
+  auto made = Topology::make(topology.name(), nameless_nodes(topology, nodes_), std::move(links));
+  ESPALIER_CHECK(made.has_value(), "another order leaves a topology one");
+  topology_ = std::make_unique<const Topology>(*std::move(made));
+  problem_ = std::make_unique<const PlanningProblem>(*topology_);
+
+  if (!wanted_.root.is_none()) collective_.root = inverse(ranks_)[wanted_.root.index()];
+  for (std::size_t i = 0; i < wanted_.shares.size(); ++i) collective_.shares[i] = wanted_.shares[ranks_[i].index()];
+}
+
+Rank CanonicalNetwork::end_of(Rank end) const { return end.index() < ranks_.size() ? ranks_[end.index()] : end; }
+
+/// Slices stay in the part of the buffer that belongs to their ranks, and parts in the order of these.
+std::vector<SliceId> CanonicalNetwork::place_slices(const Schedule& planned, Schedule& restored) const {
+  std::vector<SliceId> order;
+  for (std::size_t i = 0; i < planned.slices.size(); ++i) order.emplace_back(i);
+  const auto rank_of = [&](Rank rank) { return rank.is_none() ? rank : ranks_[rank.index()]; };
+  std::ranges::stable_sort(order, {}, [&](SliceId id) {
+    const Slice& slice = planned.slices[id.index()];
+    return std::pair(rank_of(slice.rank), rank_of(slice.to));
+  });
+  restored.slices.clear();
+  std::int64_t offset = 0;
+  for (const SliceId id : order) {
+    Slice slice = planned.slices[id.index()];
+    slice = {offset, slice.length, rank_of(slice.rank), rank_of(slice.to)};
+    offset += slice.length;
+    restored.slices.push_back(slice);
+  }
+  return inverse(order);
+}
+
+Schedule CanonicalNetwork::restore(const Schedule& planned) const {
+  Schedule restored(planned.header());
+  restored.collective = wanted_;
+  for (NodeId& relay : restored.relays) relay = nodes_[relay.index()];
+  const std::vector<SliceId> slices = place_slices(planned, restored);
+  std::vector<RouteId> routes;
+  for (std::size_t i = 0; i < planned.route_count(); ++i) {
+    const Route route = planned.route(RouteId(i));
+    std::vector<LinkId> links;
+    for (const LinkId link : route.links) links.push_back(links_[link.index()]);
+    routes.push_back(restored.add_route(end_of(route.src), end_of(route.dst), links));
+  }
+  for (const Transfer& transfer : planned.transfers) {
+    const RouteId route = routes[transfer.route.index()];
+    const std::size_t end = transfer.first_slice.index() + transfer.slice_count;
+    for (std::size_t first = transfer.first_slice.index(); first < end;) {
+      std::uint32_t count = 1;
+      const std::size_t place = slices[first].index();
+      while (first + count < end && slices[first + count].index() == place + count) ++count;
+      restored.add_transfer(route, SliceId(place), count, transfer.action(), transfer.channel());
+      first += count;
+    }
+  }
+  return restored;
+}
+
+}  // namespace espalier::planners
