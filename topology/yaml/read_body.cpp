@@ -147,7 +147,9 @@ void read_classes(Reading& reading, const Body& body) {
   }
   for (std::size_t i = 0; i < classes.size() && reading.step(classes.mark()); ++i) {
     const Fields fields(classes.value(i), "a link class", read_keys::link_class, *body.environment, reading.findings);
-    const auto [entry, is_new] = body.scope->classes.emplace(classes.key(i).text(), read_link_values(fields));
+    LinkClass values = read_link_values(fields);
+    values.chain = body.chain;
+    const auto [entry, is_new] = body.scope->classes.emplace(classes.key(i).text(), std::move(values));
     if (is_new) continue;
     reading.findings.error(classes.key(i).mark(),
                            {read_codes::duplicate_id,

@@ -143,14 +143,29 @@ std::optional<Ends> read_ends(Reading& reading, const Body& body, const Fields& 
   return Ends{Wiring::one_direction, *std::move(tail), *std::move(head)};
 }
 
-/// The class a link names, looked up outwards; an empty one when it is only a label. Nothing after errors.
-std::optional<LinkClass> find_class(const Fields& fields, const std::string& name, const Scope& scope) {
-  std::vector<std::string_view> known;
-  for (const Scope* place = &scope; place != nullptr; place = place->outer) {
-    if (const auto found = place->classes.find(name); found != place->classes.end()) return found->second;
-    for (const auto& [class_name, values] : place->classes) known.push_back(class_name);
+/// Whether a class is defined by the file of the body, or by one that this file includes.
+bool is_own_class(const LinkClass& values, const Body& body) {
+  for (const IncludeChain* chain = values.chain; chain != nullptr; chain = chain->outer) {
+    if (chain->file == body.chain->file) return true;
   }
-  if (known.empty() && fields.has("bandwidth")) return LinkClass{};
+  return false;
+}
+
+/// The class a link names, looked up outwards; an empty one when it is only a label: where the link has its own rate
+/// and its file has no classes, whatever those that include it have. Nothing after errors, one for all links of a
+/// class.
+std::optional<LinkClass> find_class(Reading& reading, const Body& body, const Fields& fields, const std::string& name) {
+  std::vector<std::string_view> known;
+  bool has_classes = false;
+  for (const Scope* place = body.scope; place != nullptr; place = place->outer) {
+    if (const auto found = place->classes.find(name); found != place->classes.end()) return found->second;
+    for (const auto& [class_name, values] : place->classes) {
+      known.push_back(class_name);
+      has_classes = has_classes || is_own_class(values, body);
+    }
+  }
+  if (!has_classes && fields.has("bandwidth")) return LinkClass{};
+  if (!reading.unknown_classes.emplace(body.chain->file, name).second) return std::nullopt;
   fields.error(fields.mark_of("class"),
                {read_codes::unknown_class, fmt::format("there is no link class '{}'", name.substr(0, 60)),
                 known.empty() ? "define it under 'classes:'" : suggest(name, known)});
@@ -158,10 +173,10 @@ std::optional<LinkClass> find_class(const Fields& fields, const std::string& nam
 }
 
 /// All of a link but its ends. Nothing after errors.
-std::optional<Link> read_link(const Fields& fields, const Scope& scope) {
+std::optional<Link> read_link(Reading& reading, const Body& body, const Fields& fields) {
   const LinkClass own = read_link_values(fields);
   const std::string name = fields.text("class").value_or("");
-  const auto inherited = fields.has("class") ? find_class(fields, name, scope) : LinkClass{};
+  const auto inherited = fields.has("class") ? find_class(reading, body, fields, name) : LinkClass{};
   if (!inherited) return std::nullopt;
   Link link;
   link.link_class = name;
@@ -241,7 +256,7 @@ void read_link_entry(Reading& reading, const Body& body, Value entry) {
   const Fields fields(entry, "a link", read_keys::link, *body.environment, reading.findings);
   if (!fields.is_map()) return;
   const auto ends = read_ends(reading, body, fields);
-  const auto link = read_link(fields, *body.scope);
+  const auto link = read_link(reading, body, fields);
   const auto count = fields.has("count") ? fields.integer("count", 1, read_limits::link_count) : 1;
   bool both = fields.has("from") ? false : !fields.boolean("one_way").value_or(false);
   if (fields.has("from") && fields.has("one_way")) {

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,7 @@ struct Reading {
   std::deque<IncludeChain> chains;
   std::vector<Body> bodies_with_links;  ///< In the order their links are numbered.
   std::vector<Link> links;
+  std::set<std::pair<const SourceFiles::File*, std::string>> unknown_classes;  ///< Reported, each once per file.
 
   /// True when going on would find nothing more to say.
   [[nodiscard]] bool is_over() const { return findings.is_full() || budget.is_spent(); }

@@ -15,13 +15,16 @@
 
 namespace espalier {
 
+struct IncludeChain;
+
 /// What a link class gives to the links that name it.
 struct LinkClass {
   std::optional<Bandwidth> bandwidth;
   std::optional<Picoseconds> latency;
   std::optional<Picoseconds> overhead;
   std::optional<std::int32_t> efficiency_ppm;
-  bool is_broken = false;  ///< Its bandwidth is written and was refused.
+  bool is_broken = false;               ///< Its bandwidth is written and was refused.
+  const IncludeChain* chain = nullptr;  ///< Of the file that defines it.
 };
 
 /// The file as a whole, or one instance of a group: the names that are known there. A name that is not found is looked

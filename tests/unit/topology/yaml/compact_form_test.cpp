@@ -223,6 +223,46 @@ groups:
   EXPECT_EQ(cluster.topology->node(cluster.topology->find_node("box2.gpu1")).host, "box2");
 }
 
+/// What an import or `topo show --expand` writes names classes that no file defines: labels, whatever is around it.
+constexpr std::string_view labelled_box = R"(espalier: 1
+nodes: [{id: gpu0, kind: gpu}, {id: gpu1, kind: gpu}, {id: mlx5_0, kind: nic}]
+links:
+  - {between: [gpu0, gpu1], class: nvlink, bandwidth: 25 GB/s}
+  - {between: [gpu0, mlx5_0], class: pcie, bandwidth: 16 GB/s}
+)";
+
+TEST_F(Includes, ABoxWithLabelsIsIncludedWhereClassesAreDefined) {
+  write("box.yaml", labelled_box);
+  write("classes.yaml", "espalier: 1\nclasses: {ndr: {bandwidth: 50 GB/s}}\n");
+  const std::string rest = R"(
+nodes: [{id: leaf, kind: switch}]
+groups: [{id: b, count: 2, include: box.yaml, links: [{between: [mlx5_0, leaf], class: ndr}]}]
+)";
+  for (const std::string classes : {"classes: {ndr: {bandwidth: 50 GB/s}}", "include: classes.yaml"}) {
+    write("outer.yaml", "espalier: 1\n" + classes + rest);
+    const TopologyReading reading = read("outer.yaml");
+    ASSERT_TRUE(reading.topology) << render(reading.diagnostics.at(0), false);
+    EXPECT_EQ(reading.topology->link_count(), 12U);  // 3 cables of each box, both ways
+    const NodeId from = reading.topology->find_node("b1.gpu0"), to = reading.topology->find_node("b1.mlx5_0");
+    EXPECT_EQ(reading.topology->link(reading.topology->links_between(from, to)[0]).link_class, "pcie");
+  }
+}
+
+TEST_F(Includes, AnUnknownClassIsReportedOnceForAllItsLinks) {
+  // A file with classes of its own, or included ones, may not name others, with a rate or without.
+  write("classes.yaml", "espalier: 1\nclasses: {nvlink: {bandwidth: 25 GB/s}}\n");
+  write("typo.yaml", R"(espalier: 1
+include: classes.yaml
+nodes: [{id: "gpu[0-2]", kind: gpu}]
+links:
+  - {between: [gpu0, gpu1], class: nvlnk, bandwidth: 25 GB/s}
+  - {between: [gpu1, gpu2], class: nvlnk}
+)");
+  const TopologyReading reading = read("typo.yaml");
+  ASSERT_EQ(reading.diagnostics.size(), 1U);
+  EXPECT_EQ(reading.diagnostics[0].code, "T044");
+}
+
 TEST_F(Includes, TextsReadFromAGivenFolder) {
   write("box.yaml", "espalier: 1\nnodes: [{id: a, kind: gpu}]\n");
   const std::string text = "espalier: 1\ninclude: [box.yaml]\n";
