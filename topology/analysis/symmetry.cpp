@@ -213,7 +213,17 @@ class Survey {
     }
     std::vector<std::string> hosts(host_index.size());
     for (const auto& [host, index] : host_index) hosts[index] = host;
-    for (const auto& [role, per_host] : counts) compare_host_counts(role, hosts, per_host);
+    std::map<std::pair<NodeKind, bool>, std::vector<std::int64_t>> of_kind;
+    for (const auto& [role, per_host] : counts) {
+      auto& all = of_kind.try_emplace({role.kind, role.is_rank}, hosts.size(), 0).first->second;
+      for (std::size_t i = 0; i < hosts.size(); ++i) all[i] += per_host[i];
+    }
+    for (const auto& [role, per_host] : counts) {
+      // Hosts that name their nodes in other ways, and have as many, lack none.
+      const auto& all = of_kind.at({role.kind, role.is_rank});
+      if (std::ranges::adjacent_find(all, std::ranges::not_equal_to()) == all.end()) continue;
+      compare_host_counts(role, hosts, per_host);
+    }
   }
 
   void compare_host_counts(const PeerKey& role, const std::vector<std::string>& hosts,

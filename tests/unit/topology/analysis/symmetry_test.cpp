@@ -160,6 +160,18 @@ TEST(Symmetry, NamesTheHostThatMissesANode) {
   EXPECT_EQ(of_five.back(), "T104 4 of 5 hosts have 8 NICs, box3 has 7");
 }
 
+TEST(Symmetry, HostsThatNameTheirNodesInOtherWaysLackNone) {
+  const auto boxes = generate_rail_boxes({.boxes = 5});
+  std::vector<Node> nodes(boxes->nodes().begin(), boxes->nodes().end());
+  for (Node& node : nodes) {
+    if (node.id.starts_with("box3.nic")) node.id.replace(5, 3, "HCA-");
+  }
+  for (const std::string& message :
+       messages(*Topology::make("mixed", nodes, {boxes->links().begin(), boxes->links().end()}))) {
+    EXPECT_FALSE(message.starts_with("T104")) << message;
+  }
+}
+
 TEST(Symmetry, ComparesTheDirectionsOfAPair) {
   const auto ring = generate_ring({.ranks = 6, .wire = {.link_class = ""}});
   const Topology slow = changed(*ring, [&](LinkId id, Link& link) {
