@@ -41,8 +41,11 @@ Result<ScheduleForm> parse_source(const std::string& name) {
 /// What the file is: as --as says, or as it looks. Errors: unsupported for files that are something else.
 Result<ScheduleForm> find_source(const std::string& text, const std::string& name, const ScheduleImportFlags& flags) {
   if (flags.source) return *flags.source;
-  if (const auto source = recognise_schedule(text)) return *source;
-  if (const auto known = recognise_file(text); known && !known->is_schedule) {
+  const auto source = recognise_schedule(text);
+  const auto known = recognise_file(text);
+  const bool is_old_dialect = source == ScheduleForm::mscclpp && known && !known->is_schedule;
+  if (source && !is_old_dialect) return *source;
+  if (known && !known->is_schedule) {
     return fail(ErrorCode::unsupported, name + " is " + std::string(known->what) + ", which import does not read",
                 std::string(known->help));
   }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <map>
 #include <optional>
 
@@ -13,8 +13,14 @@ namespace espalier {
 namespace {
 
 constexpr std::string_view mark = "NCCL INFO ";
-constexpr std::string_view head = "NCCL INFO Channel ";
+constexpr std::string_view channel_head = "NCCL INFO Channel ";
+constexpr std::string_view ring_head = "NCCL INFO Ring ";
 constexpr std::size_t most_channels = 1024;
+/// Where lines of rings are cut: until 2021, and since.
+constexpr std::array<std::size_t, 2> cut_lengths = {20, 28};
+
+/// "00/32", or "00" of NCCL 2.4.
+std::optional<std::int64_t> read_channel(std::string_view word) { return whole_number(word.substr(0, word.find('/'))); }
 
 struct LogRing {
   std::int64_t channel = 0;
@@ -26,9 +32,7 @@ std::optional<LogRing> read_ring(std::string_view text) {
   LogRing ring;
   const std::vector<Word> words = TextLine{text, 1}.words();
   if (words.size() < 3 || words[1].text != ":") return std::nullopt;
-  const std::size_t slash = words[0].text.find('/');
-  if (slash == std::string_view::npos) return std::nullopt;
-  const auto channel = whole_number(words[0].text.substr(0, slash));
+  const auto channel = read_channel(words[0].text);
   if (!channel) return std::nullopt;
   ring.channel = *channel;
   for (std::size_t i = 2; i < words.size(); ++i) {
@@ -39,48 +43,201 @@ std::optional<LogRing> read_ring(std::string_view text) {
   return ring;
 }
 
+/// "00 : 31 -> 0 -> 1", which rank 0 says of its neighbours; or "00 : 0[c0] -> 1[d0] via P2P/IPC", a connection, which
+/// until NCCL 2.7 was called by the ring's name whether it is the ring's or a tree's.
+struct LogNeighbours {
+  std::int64_t channel = 0;
+  std::vector<std::int64_t> ranks;           ///< Two or three in a row.
+  std::optional<std::int64_t> communicator;  ///< Its number of ranks, which RCCL adds.
+};
+
+std::optional<LogNeighbours> read_neighbours(std::string_view text) {
+  const std::vector<Word> words = TextLine{text, 1}.words();
+  LogNeighbours found;
+  const auto channel = words.size() < 5 || words[1].text != ":" ? std::nullopt : read_channel(words[0].text);
+  if (!channel) return std::nullopt;
+  found.channel = *channel;
+  for (std::size_t i = 2; i < words.size(); i += 2) {
+    const auto rank = whole_number(words[i].text.substr(0, words[i].text.find('[')));
+    if (!rank) return std::nullopt;
+    found.ranks.push_back(*rank);
+    if (i + 1 >= words.size() || words[i + 1].text != "->") break;
+  }
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i].text == "nRanks") found.communicator = whole_number(words[i + 1].text);
+  }
+  return found.ranks.size() == 2 || found.ranks.size() == 3 ? std::optional(found) : std::nullopt;
+}
+
+/// What a log says of one channel of a communicator.
+struct ChannelLog {
+  std::vector<std::int64_t> whole;            ///< The ring, where a line has it whole.
+  std::map<std::int64_t, std::int64_t> next;  ///< By rank, the one behind it.
+  std::map<std::int64_t, std::int64_t>
+      connected;                  ///< By rank, the first that it was connected to: rings come before trees.
+  bool is_listed = false;         ///< In a line that was cut.
+  std::optional<Error> conflict;  ///< Of what two lines say of one rank.
+};
+
+class RingLog {
+ public:
+  RingLog(const std::string& file, std::size_t ranks) : file_(file), ranks_(ranks) {}
+
+  Result<std::vector<std::vector<std::int64_t>>> read(std::string_view text) {
+    for (const TextLine& line : lines_of(text)) {
+      if (auto read = read_line(line); !read) return tl::unexpected(read.error());
+      if (channels_.size() > most_channels) return fail_at(file_, line.number, 1, "there are too many channels", "");
+    }
+    std::vector<std::vector<std::int64_t>> orders;
+    for (const auto& [number, channel] : channels_) {
+      if (!channel.whole.empty()) orders.push_back(channel.whole);
+    }
+    return orders.empty() ? piece_together() : orders;
+  }
+
+ private:
+  Result<void> read_line(const TextLine& line) {
+    if (const std::size_t at = line.text.find(channel_head); at != std::string_view::npos) {
+      const auto ring = read_ring(line.text.substr(at + channel_head.size()));
+      return ring ? add_ring(*ring, line.number, static_cast<int>(at + channel_head.size()) + 1) : Result<void>();
+    }
+    if (const std::size_t at = line.text.find(ring_head); at != std::string_view::npos) {
+      const auto found = read_neighbours(line.text.substr(at + ring_head.size()));
+      return found ? add_neighbours(*found, line.number, static_cast<int>(at + ring_head.size()) + 1) : Result<void>();
+    }
+    return {};
+  }
+
+  Result<void> add_ring(const LogRing& ring, int line, int column) {
+    const std::size_t count = ring.ranks.size();
+    const bool is_cut = count < ranks_ && std::ranges::find(cut_lengths, count) != cut_lengths.end();
+    const bool is_of_more =
+        is_cut && !std::ranges::all_of(ring.ranks, [&](std::int64_t rank) { return is_rank(rank); });
+    if ((count != ranks_ && !is_cut) || is_of_more) {
+      ++others_[count];
+      return {};
+    }
+    std::vector<std::int64_t> sorted = ring.ranks;
+    std::ranges::sort(sorted);
+    const bool is_good = std::ranges::adjacent_find(sorted) == sorted.end() && is_rank(sorted.back());
+    if (!is_good) {
+      return fail_at(file_, line, column, "the ring does not pass each rank once", "give the log as it was written");
+    }
+    ChannelLog& channel = channels_[ring.channel];
+    if (is_cut) {
+      is_cut_ = channel.is_listed = true;
+      for (std::size_t i = 0; i + 1 < count; ++i) {
+        add_next(ring.channel, ring.ranks[i], ring.ranks[i + 1], line, column);
+      }
+      return {};
+    }
+    if (channel.whole.empty()) channel.whole = ring.ranks;
+    return channel.whole == ring.ranks ? Result<void>() : fail_other(ring.channel, line, column);
+  }
+
+  Result<void> add_neighbours(const LogNeighbours& found, int line, int column) {
+    if (found.communicator && *found.communicator != static_cast<std::int64_t>(ranks_)) return {};
+    if (!std::ranges::all_of(found.ranks, [&](std::int64_t rank) { return is_rank(rank); })) return {};
+    if (found.ranks.size() == 2) {
+      channels_[found.channel].connected.emplace(found.ranks[0], found.ranks[1]);
+      return {};
+    }
+    for (std::size_t i = 0; i + 1 < found.ranks.size(); ++i) {
+      add_next(found.channel, found.ranks[i], found.ranks[i + 1], line, column);
+    }
+    return {};
+  }
+
+  void add_next(std::int64_t number, std::int64_t rank, std::int64_t next, int line, int column) {
+    ChannelLog& channel = channels_[number];
+    const auto [known, is_new] = channel.next.emplace(rank, next);
+    if (!is_new && known->second != next && !channel.conflict) {
+      channel.conflict = fail_other(number, line, column).value();
+    }
+  }
+
+  /// The rings of a log that has none whole.
+  Result<std::vector<std::vector<std::int64_t>>> piece_together() {
+    std::vector<std::vector<std::int64_t>> orders;
+    for (const auto& [number, channel] : channels_) {
+      if (is_cut_ && !channel.is_listed) continue;  // Of a communicator with more channels.
+      if (channel.conflict) return tl::unexpected(*channel.conflict);
+      auto order = order_of(channel);
+      if (order.empty()) return is_cut_ ? fail_cut() : fail_none();
+      orders.push_back(std::move(order));
+    }
+    if (orders.empty()) return fail_none();
+    return orders;
+  }
+
+  [[nodiscard]] bool is_rank(std::int64_t rank) const { return rank < static_cast<std::int64_t>(ranks_); }
+
+  /// The ring from rank 0 on, pieced together; empty where a part of it is missing. One missing pair follows.
+  [[nodiscard]] std::vector<std::int64_t> order_of(const ChannelLog& channel) const {
+    std::map<std::int64_t, std::int64_t> next = channel.next;
+    if (next.size() + 1 < ranks_) next.insert(channel.connected.begin(), channel.connected.end());
+    std::vector<bool> is_next(ranks_, false), is_passed(ranks_, false);
+    for (const auto& [rank, behind] : next) is_next[static_cast<std::size_t>(behind)] = true;
+    std::vector<std::int64_t> order;
+    // Where one pair is missing, the ring begins behind it.
+    const auto first = std::ranges::find(is_next, false);
+    std::int64_t rank = first == is_next.end() ? 0 : first - is_next.begin();
+    while (order.size() < ranks_ && !is_passed[static_cast<std::size_t>(rank)]) {
+      is_passed[static_cast<std::size_t>(rank)] = true;
+      order.push_back(rank);
+      const auto behind = next.find(rank);
+      if (behind == next.end()) break;
+      rank = behind->second;
+    }
+    const bool is_closed = next.size() + 1 == ranks_ || rank == order.front();
+    if (order.size() != ranks_ || !is_closed) return {};
+    std::ranges::rotate(order, std::ranges::find(order, 0));
+    return order;
+  }
+
+  [[nodiscard]] tl::unexpected<Error> fail_other(std::int64_t channel, int line, int column) const {
+    return fail_at(file_, line, column,
+                   fmt::format("channel {} has another ring than above: of another communicator", channel),
+                   "give the part of the log that is about one communicator");
+  }
+
+  [[nodiscard]] tl::unexpected<Error> fail_cut() const {
+    std::size_t known = ranks_;
+    for (const auto& [number, channel] : channels_) {
+      if (channel.is_listed) known = std::min(known, channel.next.size());
+    }
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: NCCL cut the lines of its rings, and what {} of {} ranks say of their neighbours "
+                            "(Ring 00 : 31 -> 0 -> 1) is missing",
+                            file_, ranks_ - known, ranks_),
+                "give the logs of all ranks in one file, written with NCCL_DEBUG=INFO and "
+                "NCCL_DEBUG_SUBSYS=INIT,GRAPH");
+  }
+
+  [[nodiscard]] tl::unexpected<Error> fail_none() const {
+    std::string found;
+    for (const auto& [count, lines] : others_) {
+      found += fmt::format("{}{}", found.empty() ? "; it has rings of " : ", ", count);
+    }
+    return fail(ErrorCode::invalid_input, fmt::format("{}: there is no ring of {} ranks in it{}", file_, ranks_, found),
+                others_.empty() ? "write the log with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,GRAPH"
+                                : "name the machine that it was written on, or choose its ranks with --ranks");
+  }
+
+  const std::string& file_;
+  std::size_t ranks_;
+  std::map<std::int64_t, ChannelLog> channels_;
+  std::map<std::size_t, std::size_t> others_;  // Lines of other communicators, by number of ranks.
+  bool is_cut_ = false;
+};
+
 }  // namespace
 
 bool is_nccl_log(std::string_view text) { return text.find(mark) != std::string_view::npos; }
 
 Result<std::vector<std::vector<std::int64_t>>> read_nccl_log_rings(std::string_view text, const std::string& file,
                                                                    std::size_t ranks) {
-  std::map<std::int64_t, std::vector<std::int64_t>> rings;
-  std::map<std::size_t, std::size_t> others;  // by number of ranks
-  for (const TextLine& line : lines_of(text)) {
-    const std::size_t at = line.text.find(head);
-    if (at == std::string_view::npos) continue;
-    auto ring = read_ring(line.text.substr(at + head.size()));
-    if (!ring) continue;
-    const int column = static_cast<int>(at + head.size()) + 1;
-    if (ring->ranks.size() != ranks) {
-      ++others[ring->ranks.size()];
-      continue;
-    }
-    std::vector<std::int64_t> sorted = ring->ranks;
-    std::ranges::sort(sorted);
-    for (std::size_t i = 0; i < sorted.size(); ++i) {
-      if (sorted[i] == static_cast<std::int64_t>(i)) continue;
-      return fail_at(file, line.number, column, "the ring does not pass each rank once",
-                     "give the log as it was written");
-    }
-    const auto [known, is_new] = rings.emplace(ring->channel, ring->ranks);
-    if (!is_new && known->second != ring->ranks) {
-      return fail_at(file, line.number, column,
-                     fmt::format("channel {} has another ring than above: of another communicator", ring->channel),
-                     "give the part of the log that is about one communicator");
-    }
-    if (rings.size() > most_channels) return fail_at(file, line.number, column, "there are too many channels", "");
-  }
-  std::vector<std::vector<std::int64_t>> orders;
-  for (auto& [channel, order] : rings) orders.push_back(std::move(order));
-  if (!orders.empty()) return orders;
-  std::string found;
-  for (const auto& [count, lines] : others)
-    found += fmt::format("{}{}", found.empty() ? "; it has rings of " : ", ", count);
-  return fail(ErrorCode::invalid_input, fmt::format("{}: there is no ring of {} ranks in it{}", file, ranks, found),
-              others.empty() ? "write the log with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,GRAPH"
-                             : "name the machine that it was written on, or choose its ranks with --ranks");
+  return RingLog(file, ranks).read(text);
 }
 
 }  // namespace espalier

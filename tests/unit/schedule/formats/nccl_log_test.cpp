@@ -1,0 +1,99 @@
+#include "schedule/formats/nccl_log.h"
+
+#include <gtest/gtest.h>
+
+namespace espalier {
+namespace {
+
+/// The rings of a log, or why there are none.
+std::string rings_of(const std::string& text, std::size_t ranks) {
+  const auto rings = read_nccl_log_rings(text, "a.log", ranks);
+  if (!rings) return rings.error().message;
+  std::string all;
+  for (const auto& ring : *rings) {
+    for (const std::int64_t rank : ring) all += (rank == ring.front() ? "" : " ") + std::to_string(rank);
+    all += ";";
+  }
+  return all;
+}
+
+/// The ring 0, stride, 2 x stride, ... of so many ranks, and its lines as NCCL writes them.
+struct StridedRing {
+  int ranks = 0;
+  int stride = 1;
+
+  [[nodiscard]] int at(int i) const { return (i % ranks + ranks) % ranks * stride % ranks; }
+  [[nodiscard]] std::string order() const {
+    std::string text;
+    for (int i = 0; i < ranks; ++i) text += (i == 0 ? "" : " ") + std::to_string(at(i));
+    return text + ";";
+  }
+  [[nodiscard]] std::string listed(int channel, int length) const {
+    std::string text = "n:1:2 [0] NCCL INFO Channel 0" + std::to_string(channel) + "/02 :";
+    for (int i = 0; i < length; ++i) text += "   " + std::to_string(at(i));
+    return text + "\n";
+  }
+  [[nodiscard]] std::string neighbours(int channel, int i, const std::string& end = "") const {
+    return "n:1:2 [0] NCCL INFO Ring 0" + std::to_string(channel) + " : " + std::to_string(at(i - 1)) + " -> " +
+           std::to_string(at(i)) + " -> " + std::to_string(at(i + 1)) + end + "\n";
+  }
+};
+
+TEST(NcclLog, RingsThatWereCutArePiecedTogether) {
+  // Lines end behind 20 ranks until 2021, behind 28 since; every rank says its neighbours.
+  for (const auto& [ranks, cut] : {std::pair{24, 20}, std::pair{32, 28}, std::pair{96, 28}}) {
+    const StridedRing one{ranks, 1}, other{ranks, ranks - 1};
+    std::string log = one.listed(0, cut) + other.listed(1, cut);
+    for (int i = 0; i < ranks; ++i) log += one.neighbours(0, i) + other.neighbours(1, i);
+    EXPECT_EQ(rings_of(log, static_cast<std::size_t>(ranks)), one.order() + other.order());
+  }
+}
+
+TEST(NcclLog, OneMissingNeighbourFollows) {
+  const StridedRing ring{32, 3};
+  std::string log = ring.listed(0, 28);
+  for (int i = 27; i < 30; ++i) log += ring.neighbours(0, i);  // 26 to 30; 30 to 31 to 0 are not there.
+  EXPECT_EQ(rings_of(log, 32).substr(0, 47), "a.log: NCCL cut the lines of its rings, and wha");
+  EXPECT_EQ(rings_of(log + ring.neighbours(0, 30), 32), ring.order());
+}
+
+TEST(NcclLog, ALogThatIsCutIsSaidToBe) {
+  const StridedRing ring{32, 1};
+  EXPECT_EQ(
+      rings_of(ring.listed(0, 20), 32),
+      "a.log: NCCL cut the lines of its rings, and what 13 of 32 ranks say of their neighbours (Ring 00 : 31 -> 0 "
+      "-> 1) is missing");
+  // Of a larger communicator: not ours.
+  EXPECT_EQ(rings_of(StridedRing{64, 3}.listed(0, 28), 32),
+            "a.log: there is no ring of 32 ranks in it; it has rings of 28");
+}
+
+TEST(NcclLog, NeighboursOfOtherCommunicatorsArePassedOver) {
+  // RCCL says of which communicator a line is; channels that are in no line of their own are of others.
+  const StridedRing ring{32, 5}, small{8, 1};
+  std::string log = ring.listed(0, 28);
+  for (int i = 0; i < 8; ++i) log += small.neighbours(0, i, " comm 0x5 nRanks 08 busId c1000") + small.neighbours(3, i);
+  for (int i = 0; i < 32; ++i) log += ring.neighbours(0, i, " comm 0x6 nRanks 32 busId c1000");
+  EXPECT_EQ(rings_of(log, 32), ring.order());
+  // Where nothing tells them apart, that is said.
+  EXPECT_EQ(rings_of(ring.listed(0, 28) + small.neighbours(0, 1), 32),
+            "a.log:2:26: channel 0 has another ring than above: of another communicator");
+}
+
+TEST(NcclLog, FormsOfNccl24) {
+  // Rings without a number of channels; connections by the ring's name, those of the ring before those of trees.
+  EXPECT_EQ(rings_of("h:1:2 [0] NCCL INFO Channel 00 :    0   2   1   3\n"
+                     "h:1:2 [0] NCCL INFO Ring 00 : 0[0] -> 2[2] via P2P/IPC\n",
+                     4),
+            "0 2 1 3;");
+  const StridedRing ring{24, 5};
+  std::string log = ring.listed(0, 20);
+  for (int i = 0; i < 24; ++i) {
+    log += "h:1:2 [0] NCCL INFO Ring 00 : " + std::to_string(ring.at(i)) + "[3] -> " + std::to_string(ring.at(i + 1)) +
+           "[4] via P2P/IPC\nh:1:2 [0] NCCL INFO Ring 00 : " + std::to_string(ring.at(i)) + "[3] -> 0[0] via P2P/IPC\n";
+  }
+  EXPECT_EQ(rings_of(log, 24), ring.order());
+}
+
+}  // namespace
+}  // namespace espalier
