@@ -77,7 +77,17 @@ struct Kernel {
   KernelRun run;
   const Json* event = nullptr;
   const Json* args = nullptr;
+  const Json* call = nullptr;  ///< Where the collective stands that it carries out; its arguments where none does.
 };
+
+/// Whether a kernel of this name moves data between GPUs: those of NCCL and RCCL of all versions, of the all_reduce
+/// that vLLM and SGLang have of their own, and of libraries on NVSHMEM.
+bool communicates(std::string name) {
+  for (char& letter : name) letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+  return ((has("nccl") || has("rccl")) && has("kernel")) || has("cross_device_reduce") || has("nvshmem") ||
+         has("deep_ep::");
+}
 
 class KinetoReader {
  public:
@@ -90,6 +100,7 @@ class KinetoReader {
     const auto events = document.find("traceEvents");
     if (events == document.end() || !events->is_array()) return broken("there are no traceEvents");
     read_groups(document);
+    for (const Json& event : *events) note_call(event);
     for (const Json& event : *events) take(event);
     if (kernels_.empty()) return broken("no kernel of a GPU ran");
     std::ranges::stable_sort(kernels_, {}, [](const Kernel& kernel) { return kernel.run.begin; });
@@ -129,6 +140,15 @@ class KinetoReader {
     }
   }
 
+  /// Calls of c10d on the CPU: a kernel without arguments of its own has their number as its External id.
+  void note_call(const Json& event) {
+    const auto args = event.is_object() ? event.find("args") : event.end();
+    if (!event.is_object() || args == event.end() || !args->is_object()) return;
+    const std::string id = text_of(*args, "External id");
+    if (!id.empty() && args->contains("Collective name") && text_of(event, "cat") == "cpu_op")
+      collectives_[id] = &*args;
+  }
+
   void take(const Json& event) {
     if (!event.is_object() || text_of(event, "ph") != "X") return;
     const std::string category = text_of(event, "cat");
@@ -147,9 +167,16 @@ class KinetoReader {
     } else if (!is_kernel) {
       take_wait(text_of(event, "name"), values, correlation);
     } else {
-      const bool communicates = !text_of(values, "Collective name").empty();
+      const Json* call = &values;
+      const bool by_name = communicates(text_of(event, "name"));
+      if (by_name && !values.contains("Collective name")) {
+        if (const auto known = collectives_.find(text_of(values, "External id")); known != collectives_.end()) {
+          call = known->second;
+        }
+      }
+      const bool is_collective = by_name || !text_of(values, "Collective name").empty();
       const std::int64_t stream = whole_of(values, "stream", whole_of(event, "tid", 0));
-      kernels_.push_back({{from, to, stream, correlation, communicates}, &event, &values});
+      kernels_.push_back({{from, to, stream, correlation, is_collective}, &event, &values, call});
     }
   }
 
@@ -193,15 +220,15 @@ class KinetoReader {
 
   Result<void> fill(ChakraNode& node, const Kernel& kernel) {
     node.name = text_of(*kernel.event, "name").substr(0, 60);
-    const std::string collective = text_of(*kernel.args, "Collective name");
-    if (collective.empty()) {
+    const std::string collective = text_of(*kernel.call, "Collective name");
+    if (collective.empty() && !communicates(text_of(*kernel.event, "name"))) {
       node.type = ChakraType::compute;
       node.duration_ns = static_cast<std::uint64_t>(std::llround((kernel.run.end - kernel.run.begin) * 1000));
       return {};
     }
-    const auto element = bytes_of_dtype(text_of(*kernel.args, "dtype"));
-    const std::int64_t in = whole_of(*kernel.args, "In msg nelems", -1);
-    const std::int64_t out = whole_of(*kernel.args, "Out msg nelems", -1);
+    const auto element = bytes_of_dtype(text_of(*kernel.call, "dtype"));
+    const std::int64_t in = whole_of(*kernel.call, "In msg nelems", -1);
+    const std::int64_t out = whole_of(*kernel.call, "Out msg nelems", -1);
     const std::int64_t count = std::max(in, out);
     const bool is_barrier = collective == "barrier";
     if (!is_barrier && (!element || count < 0 || count > max_message_size.count / 8)) {
@@ -221,7 +248,7 @@ class KinetoReader {
   }
 
   Result<void> fill_message(ChakraNode& node, const Kernel& kernel, bool sends) const {
-    const std::int64_t peer = whole_of(*kernel.args, sends ? "Dst Rank" : "Src Rank", -1);
+    const std::int64_t peer = whole_of(*kernel.call, sends ? "Dst Rank" : "Src Rank", -1);
     if (peer < 0) {
       return fail(ErrorCode::unsupported,
                   fmt::format("{} does not say which rank it is {}", place(kernel), sends ? "for" : "from"));
@@ -232,9 +259,9 @@ class KinetoReader {
   }
 
   Result<void> set_group(ChakraNode& node, const Kernel& kernel) {
-    const std::int64_t size = whole_of(*kernel.args, "Group size", -1);
-    const std::string name = text_of(*kernel.args, "Process Group Name");
-    std::optional<std::vector<std::size_t>> ranks = read_ranks(text_of(*kernel.args, "Process Group Ranks"));
+    const std::int64_t size = whole_of(*kernel.call, "Group size", -1);
+    const std::string name = text_of(*kernel.call, "Process Group Name");
+    std::optional<std::vector<std::size_t>> ranks = read_ranks(text_of(*kernel.call, "Process Group Ranks"));
     const auto listed = listed_.find(name);
     if (!ranks && listed != listed_.end()) ranks = listed->second;
     if (!ranks && size == static_cast<std::int64_t>(ranks_)) return {};  // All of them.
@@ -276,7 +303,8 @@ class KinetoReader {
   WaitReading reading_;
   KinetoTrace trace_;
   std::vector<Kernel> kernels_;
-  std::vector<std::uint64_t> ids_;  ///< By kernel: the node of what it does.
+  std::map<std::string, const Json*> collectives_;  ///< Calls on the CPU, by External id: their arguments.
+  std::vector<std::uint64_t> ids_;                  ///< By kernel: the node of what it does.
   std::map<std::string, std::vector<std::size_t>> listed_;
   std::vector<HostCall> calls_;
   std::vector<RecordedWait> recorded_;

@@ -355,6 +355,42 @@ TEST(Kineto, TakesRanksFromWhereTheyAreWhole) {
   EXPECT_EQ(read->nodes.back().comm_size, 32);
 }
 
+/// A kernel of that name on stream 20, with these arguments beside.
+std::string named_kernel(const std::string& name, const std::string& more = "\"External id\": 7") {
+  return R"({"ph": "X", "cat": "kernel", "name": ")" + name + R"(", "ts": 0, "dur": 9, "args": {"stream": 20, )" +
+         more + "}}";
+}
+
+TEST(Kineto, KernelsThatCommunicateAreNeverComputation) {
+  // Names of NCCL 2.4 to 2.28, RCCL, vLLM's own all_reduce and NVSHMEM: nothing says how much they carry.
+  for (const std::string name :
+       {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)",
+        "ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)",
+        "ncclAllReduceRingLLKernel_sum_f32(ncclColl)", "ncclSymkDevKernel_AllReduce_AGxLL_R_sum_f32",
+        "ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)", "rcclGenericKernel<1, false>(ncclDevComm*)",
+        "void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>", "nvshmemi_transfer_rma",
+        "deep_ep::intranode::dispatch"}) {
+    const auto trace = read_kineto(kineto({kernel(0, 5), named_kernel(name)}), "f", 2);
+    ASSERT_FALSE(trace.has_value()) << name;
+    EXPECT_NE(trace.error().message.find("does not say how much it carries"), std::string::npos) << name;
+  }
+  const auto compute = read_kineto(kineto({named_kernel("ampere_sgemm_128x64_tn")}), "f", 2);
+  ASSERT_TRUE(compute.has_value());
+  EXPECT_EQ(compute->nodes.back().type, ChakraType::compute);
+}
+
+TEST(Kineto, AKernelTakesWhatItsCallSays) {
+  // The call on the CPU has the arguments; the kernel has its number.
+  const std::string call =
+      R"({"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "ts": 0, "dur": 1, "args": {"External id": 7, )"
+      R"("Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "dtype": "Float", )"
+      R"("Group size": 2, "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}})";
+  const auto trace = read_kineto(kineto({call, named_kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL")}), "f", 2);
+  ASSERT_TRUE(trace.has_value()) << trace.error().message;
+  EXPECT_EQ(trace->nodes.back().type, ChakraType::collective);
+  EXPECT_EQ(trace->nodes.back().comm_size, 4000);  // 1,000 floats
+}
+
 TEST(Kineto, ErrorsNameTheKernel) {
   const auto error = [](const std::string& text) {
     const auto trace = read_kineto(text, "f", 2);
