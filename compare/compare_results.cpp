@@ -232,11 +232,21 @@ void note_wrong_data(const Measurements& file, std::vector<std::string>& notes) 
     notes.push_back(fmt::format("{}: {} {} wrong data", file.file, wrong, wrong == 1 ? "row has" : "rows have"));
 }
 
-void note_ranks(const Measurements& a, const Measurements& b, std::vector<std::string>& notes) {
-  const std::uint32_t ranks_a = a.rows.empty() ? 0 : a.rows.front().ranks;
-  const std::uint32_t ranks_b = b.rows.empty() ? 0 : b.rows.front().ranks;
-  if (ranks_a == 0 || ranks_b == 0 || ranks_a == ranks_b) return;
-  notes.push_back(fmt::format("{} has {} ranks, {} has {}", a.file, ranks_a, b.file, ranks_b));
+/// A prediction for another number of ranks than was measured is of another machine; of two measurements that is noted.
+Result<void> check_ranks(const Measurements& a, const Measurements& b, std::vector<std::string>& notes) {
+  if (a.rows.empty() || b.rows.empty()) return {};
+  const Measurement& row_a = a.rows.front();
+  const Measurement& row_b = b.rows.front();
+  const bool is_alike =
+      (row_a.ranks == 0 || may_be_of(row_b, row_a.ranks)) && (row_b.ranks == 0 || may_be_of(row_a, row_b.ranks));
+  if (is_alike) return {};
+  const std::string what =
+      fmt::format("{} has {} ranks, {} has {}", a.file, describe_ranks(row_a), b.file, describe_ranks(row_b));
+  if ((a.origin == "simulation") == (b.origin == "simulation")) {
+    notes.push_back(what);
+    return {};
+  }
+  return fail(ErrorCode::invalid_input, what, "simulate the machine that was measured, or its part with --ranks");
 }
 
 }  // namespace
@@ -251,7 +261,7 @@ Result<ResultsComparison> compare_results(const Measurements& a, const Measureme
   if (!fastest) return tl::unexpected(std::move(fastest.error()));
   note_wrong_data(a, result.notes);
   note_wrong_data(b, result.notes);
-  note_ranks(a, b, result.notes);
+  if (auto checked = check_ranks(a, b, result.notes); !checked) return tl::unexpected(checked.error());
   const Times times_a = times_of(left, right);
   Times times_b = times_of(right, left);
   for (const auto& [key, values] : times_a) {

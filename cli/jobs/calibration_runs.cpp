@@ -67,10 +67,10 @@ class RunPlanner {
  private:
   Result<void> add_row(const compare::Measurements& file, const compare::Measurement& row, const std::string& place,
                        const Timeline* timeline) {
-    if (row.ranks != 0 && row.ranks != topology_.rank_count() && timeline == nullptr) {
+    if (!compare::may_be_of(row, topology_.rank_count()) && timeline == nullptr) {
       return fail(ErrorCode::invalid_input,
-                  fmt::format("{}: a run of {} ranks, and {} has {}", place, row.ranks, topology_.name(),
-                              topology_.rank_count()),
+                  fmt::format("{}: a run of {} ranks, and {} has {}", place, compare::describe_ranks(row),
+                              topology_.name(), topology_.rank_count()),
                   "give the topology that it ran on; --ranks chooses some of its nodes");
     }
     const auto planned = find_plan(file, row, place);

@@ -34,15 +34,19 @@ OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_by_collective(const 
                                                                           const Topology& topology) {
   std::map<std::string, std::set<std::int64_t>> sizes;
   for (const compare::Measurement& row : rows.rows) {
-    if (row.ranks != 0 && row.ranks != topology.rank_count()) {
+    if (!compare::may_be_of(row, topology.rank_count())) {
       return stop({ErrorCode::invalid_input,
-                   fmt::format("{}:{}: measured on {} ranks, and {} has {}", rows.file, row.line, row.ranks,
-                               topology.name(), topology.rank_count()),
+                   fmt::format("{}:{}: measured on {} ranks, and {} has {}", rows.file, row.line,
+                               compare::describe_ranks(row), topology.name(), topology.rank_count()),
                    "name the machine that was measured, or its part with --ranks"});
     }
     if (row.collective.empty()) {
       return usage({ErrorCode::invalid_input, fmt::format("{} does not say which collective it measured", rows.file),
                     "name it with --collective, such as --collective all_reduce"});
+    }
+    if (row.collective == "hypercube") {
+      return stop({ErrorCode::unsupported, rows.file + " is of hypercube_perf, whose exchange is no collective of NCCL",
+                   "measure with all_gather_perf, which ends with the same data"});
     }
     sizes[row.collective].insert(row.size.count);
   }

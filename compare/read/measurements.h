@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,10 +10,20 @@
 
 namespace espalier::compare {
 
+/// Numbers of ranks that a file allows; zeros where it says nothing of them.
+struct RankRange {
+  std::uint32_t least = 0;
+  std::uint32_t most = 0;
+
+  [[nodiscard]] bool allows(std::size_t ranks) const { return most == 0 || (least <= ranks && ranks <= most); }
+  friend bool operator==(const RankRange&, const RankRange&) = default;
+};
+
 /// One time of one collective at one size, measured or predicted: a row of a results document or of nccl-tests.
 struct Measurement {
   std::string collective;   ///< "all_reduce", ...; empty where neither the file nor its name says.
   std::uint32_t ranks = 0;  ///< 0 where the file does not say.
+  RankRange implied_ranks;  ///< What its bandwidths allow, for where it does not.
   std::string root;         ///< A rank's name or number; empty where there is none.
   Bytes size;               ///< Message size S.
   std::string type;         ///< Element type, as written; may be empty.
@@ -31,6 +42,11 @@ struct Measurement {
 
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
+
+/// Whether a row may be of so many ranks, by what its file says or its bandwidths allow.
+bool may_be_of(const Measurement& row, std::size_t ranks);
+/// "24", "22 to 26", "at least 500"; empty where nothing is known.
+std::string describe_ranks(const Measurement& row);
 
 /// The rows of one file.
 struct Measurements {

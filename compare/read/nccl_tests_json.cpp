@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "compare/read/json_values.h"
 #include "compare/read/nccl_tests.h"
 
@@ -23,6 +24,10 @@ class JsonReader {
     }
     if (measurements_.rows.empty()) {
       return fail(ErrorCode::invalid_input, fmt::format("{}:1:1: the document has no results", name_));
+    }
+    if (const std::size_t empty = results_ - measurements_.rows.size(); empty > 0) {
+      measurements_.warnings.push_back(
+          fmt::format("{}: {} of 0 bytes {} left out", name_, counted(empty, "row"), empty == 1 ? "is" : "are"));
     }
     for (Measurement& row : measurements_.rows) {
       row.ranks = ranks_;
@@ -127,7 +132,8 @@ class JsonReader {
     row.seconds = out_of_place.value_or(in_place.value_or(0));
     row.in_place_seconds = in_place;
     row.line = lines_.line_of(begin);
-    measurements_.rows.push_back(std::move(row));
+    ++results_;
+    if (row.size.count > 0) measurements_.rows.push_back(std::move(row));
     return true;
   }
 
@@ -160,6 +166,7 @@ class JsonReader {
   Measurements measurements_;
   std::string collective_;
   std::uint32_t ranks_ = 0;
+  std::size_t results_ = 0;  ///< With those that are left out.
 };
 
 }  // namespace

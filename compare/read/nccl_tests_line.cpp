@@ -47,6 +47,25 @@ bool looks_like_ours(std::string_view rest) {
   return first != std::string_view::npos && (rest[first] == '#' || is_digit(rest[first]));
 }
 
+/// The length of a label of a rank that a text begins with: "[0]", "[1,0]", "[rank0]:"; zero when there is none.
+std::size_t label_length(std::string_view text) {
+  if (!text.starts_with('[')) return 0;
+  const std::size_t end = text.find(']');
+  if (end == std::string_view::npos) return 0;
+  std::string_view inside = text.substr(1, end - 1);
+  if (inside.starts_with("rank")) inside.remove_prefix(4);
+  if (inside.empty() || inside.find_first_not_of("0123456789,") != std::string_view::npos) return 0;
+  return end + (text.substr(end + 1).starts_with(':') ? 2 : 1);
+}
+
+/// Labels within a row, where a launcher put one before each part that was written: blanks in their place.
+void blank_labels(std::string& line) {
+  for (std::size_t at = line.find('['); at != std::string::npos; at = line.find('[', at + 1)) {
+    const std::size_t length = label_length(std::string_view(line).substr(at));
+    line.replace(at, length, length, ' ');
+  }
+}
+
 /// Takes one prefix off; false when there is none.
 bool take_prefix(std::string_view& line) {
   constexpr std::size_t longest_prefix = 200;
@@ -58,6 +77,10 @@ bool take_prefix(std::string_view& line) {
   }
   const std::size_t first = line.find_first_not_of(blanks);
   if (first == std::string_view::npos) return false;
+  if (const std::size_t label = label_length(line.substr(first)); label > 0) {
+    line.remove_prefix(first + label);
+    return true;
+  }
   std::size_t end = first;
   while (end < line.size() && is_name_character(line[end])) ++end;
   if (end == first || end >= line.size() || line[end] != ':') return false;
@@ -85,12 +108,12 @@ bool cut_log(std::string& line) {
   const std::size_t gap = before.substr(0, colon).find_last_of(blanks);
   const std::size_t word = gap == std::string_view::npos ? 0 : gap + 1;
   std::size_t kept = word;
-  for (const std::string_view operation : operations) {
-    if (word > 0 && before.substr(word).starts_with(operation)) {
-      kept = word + operation.size();
-      break;
-    }
-  }
+  constexpr std::array<std::string_view, 6> types = {"float", "half", "bfloat16", "double", "int8", "uint8"};
+  const auto keep = [&](std::string_view own) {
+    if (kept == word && word > 0 && before.substr(word).starts_with(own)) kept = word + own.size();
+  };
+  for (const std::string_view operation : operations) keep(operation);
+  for (const std::string_view type : types) keep(type);  // Of versions that print no operation.
   line.resize(kept);
   return true;
 }
@@ -105,6 +128,7 @@ CleanLine clean_line(std::string_view line) {
   }
   CleanLine clean{std::string(rest), false};
   clean.was_interrupted = cut_log(clean.text);
+  blank_labels(clean.text);
   return clean;
 }
 
@@ -134,8 +158,9 @@ std::optional<std::string> collective_of_program(std::string_view program) {
   if (const std::size_t slash = program.find_last_of('/'); slash != std::string_view::npos) {
     program.remove_prefix(slash + 1);
   }
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> programs = {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> programs = {
       {{"all_reduce_perf", "all_reduce"},
+       {"hypercube_perf", "hypercube"},
        {"reduce_scatter_perf", "reduce_scatter"},
        {"all_gather_perf", "all_gather"},
        {"broadcast_perf", "broadcast"},

@@ -13,7 +13,8 @@ struct CleanLine {
   bool was_interrupted = false;  ///< NCCL's log began in the middle of it: the rest of a row may follow later.
 };
 
-/// Takes ANSI codes, prefixes ("0: ", "[1,0]<stdout>:", "node1: ") and NCCL's log messages off a line.
+/// Takes ANSI codes, labels of ranks ("0: ", "[1,0]<stdout>:", "node1: ", and "[0]" also within the line) and NCCL's
+/// log messages off a line.
 CleanLine clean_line(std::string_view line);
 
 /// The words of a line, parted by blanks.

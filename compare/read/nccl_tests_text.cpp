@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <set>
 
+#include "base/counted.h"
+#include "compare/read/implied_ranks.h"
 #include "compare/read/nccl_tests.h"
 #include "compare/read/nccl_tests_line.h"
 
@@ -12,7 +16,8 @@ namespace {
 using nccl_tests::CleanLine;
 using Words = std::vector<std::string_view>;
 
-constexpr std::size_t group_columns = 4;  // time, algbw, busbw, #wrong
+constexpr std::size_t usual_columns = 4;  // time, algbw, busbw, #wrong
+constexpr std::size_t wrong_column = 3;
 constexpr std::uint32_t most_ranks = 1U << 24U;
 
 template <class T>
@@ -26,6 +31,18 @@ std::optional<T> parse_whole(std::string_view word) {
 bool is_type(std::string_view word) {
   return !word.empty() && word.front() >= 'a' && word.front() <= 'z' &&
          std::ranges::all_of(word, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+/// A number of a row, or what stands where there is none.
+bool is_value(std::string_view word) {
+  return nccl_tests::parse_decimal(word) || word == "N/A" || word.ends_with("nan") || word.ends_with("inf");
+}
+
+/// How many words from one on are values.
+std::size_t count_values(const Words& words, std::size_t first) {
+  std::size_t end = first;
+  while (end < words.size() && is_value(words[end])) ++end;
+  return end - first;
 }
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
@@ -44,10 +61,12 @@ class TextReader {
       if (auto read = read_line(text.substr(0, end)); !read) return tl::unexpected(read.error());
       text.remove_prefix(std::min(end + 1, text.size()));
     }
+    say_left_out();
     if (measurements_.rows.empty()) {
       return fail(ErrorCode::invalid_input, fmt::format("{}:1: no row of nccl-tests is in this text", name_),
                   "rows have a size, a count, a type and times in microseconds");
     }
+    tell_ranks();
     return std::move(measurements_);
   }
 
@@ -56,19 +75,39 @@ class TextReader {
   struct Head {
     std::int64_t size = 0;
     std::string type;
+    std::size_t words = 0;  ///< How many, with the operation that versions since 2022 print for every collective.
   };
+
+  /// The head of a row that begins with this word: size, count, type, and an operation or enough values.
+  static std::optional<Head> find_head(const Words& words, std::size_t first, bool was_interrupted) {
+    if (first + 3 > words.size() || !is_type(words[first + 2])) return std::nullopt;
+    const auto size = parse_whole<std::int64_t>(words[first]);
+    if (!size || !parse_whole<std::int64_t>(words[first + 1])) return std::nullopt;
+    Head head{*size, std::string(words[first + 2]), first + 3};
+    if (head.words < words.size() && nccl_tests::is_operation(words[head.words])) {
+      ++head.words;
+      return head;
+    }
+    const bool was_cut = was_interrupted && head.words == words.size();
+    return was_cut || count_values(words, head.words) >= usual_columns ? std::optional(head) : std::nullopt;
+  }
 
   Result<void> read_line(std::string_view raw) {
     const CleanLine clean = nccl_tests::clean_line(raw);
     const Words words = nccl_tests::split_words(clean.text);
     if (words.empty()) return {};
-    if (words.front().starts_with('#')) {
-      read_comment(clean.text, words);
-      return {};
+    // Whatever launchers and collectors of logs put before a row or a comment, its own words follow each other.
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (words[i].starts_with('#')) {
+        const auto comment = words.begin() + static_cast<std::ptrdiff_t>(i);
+        read_other({}, {words.begin(), comment});
+        read_comment(clean.text, {comment, words.end()});
+        return {};
+      }
+      if (const auto head = find_head(words, i, clean.was_interrupted)) {
+        return begin_row(*head, words, clean.was_interrupted);
+      }
     }
-    const bool is_row = words.size() >= 4 && parse_whole<std::int64_t>(words[0]) &&
-                        parse_whole<std::int64_t>(words[1]) && is_type(words[2]) && nccl_tests::is_operation(words[3]);
-    if (is_row) return begin_row(words, clean.was_interrupted);
     if (pending_ && !clean.was_interrupted && nccl_tests::parse_decimal(words.front())) {
       const Head head = *pending_;
       pending_.reset();
@@ -78,31 +117,40 @@ class TextReader {
     return {};
   }
 
-  Result<void> begin_row(const Words& words, bool was_interrupted) {
-    const Head head{*parse_whole<std::int64_t>(words[0]), std::string(words[2])};
+  Result<void> begin_row(const Head& head, const Words& words, bool was_interrupted) {
     if (head.size < 0 || head.size > max_message_size.count) {
-      return refuse(fmt::format("a size of {} bytes", words[0]), "sizes are from 0 to 1 PiB");
+      return refuse(fmt::format("a size of {} bytes", head.size), "sizes are from 0 to 1 PiB");
     }
-    const Words rest(words.begin() + 4, words.end());
+    const Words rest(words.begin() + static_cast<std::ptrdiff_t>(head.words), words.end());
     pending_.reset();
     if (!was_interrupted) return end_row(head, rest);
     // The log came before the times; whole rows may also be followed by it.
-    if (rest.size() >= group_columns) return end_row(head, rest);
+    if (count_values(rest, 0) >= columns_) return end_row(head, rest);
     pending_ = head;
     return {};
   }
 
   Result<void> end_row(const Head& head, Words rest) {
+    rest.resize(count_values(rest, 0));
     Measurement row;
-    const bool has_root = rest.size() % group_columns == 1;
-    if (has_root) {
+    const std::size_t given = rest.size();
+    const auto fits = [given](std::size_t columns) {
+      const std::size_t values = given - given % columns;
+      return given % columns <= 1 && (values == columns || values == 2 * columns);
+    };
+    const std::size_t columns = fits(columns_) ? columns_ : usual_columns;  // A heading may be another table's.
+    if (!fits(columns)) {
+      return refuse(fmt::format("a row with {} columns behind its type and operation", given),
+                    "rows end in time, algbw, busbw and #wrong, once or twice, and may have a root before them");
+    }
+    if (given % columns == 1) {
       if (const auto root = parse_whole<std::int64_t>(rest.front()); root && *root >= 0) row.root = rest.front();
       rest.erase(rest.begin());
     }
-    if (rest.size() != group_columns && rest.size() != 2 * group_columns) {
-      return refuse(
-          fmt::format("a row with {} columns behind its type and operation", rest.size() + (has_root ? 1 : 0)),
-          "rows end in time, algbw, busbw and #wrong, once or twice, and may have a root before them");
+    rows_in_run_ = true;
+    if (head.size == 0) {
+      ++empty_rows_;
+      return {};
     }
     row.collective = !collective_.empty()         ? collective_
                      : !hints_.collective.empty() ? hints_.collective
@@ -116,18 +164,20 @@ class TextReader {
     if (!first) return tl::unexpected(first.error());
     row.seconds = *first;
     if (const auto rate = nccl_tests::parse_decimal(rest[2]); rate && *rate > 0) row.busbw = *rate * 1e9;
-    row.wrong = read_wrong(rest[group_columns - 1]);
-    if (rest.size() > group_columns) {
-      const auto second = read_time(rest[group_columns]);
+    row.wrong = read_wrong(rest[wrong_column]);
+    auto& rates = rates_[{row.run, row.collective}];
+    rates.push_back({std::string(rest[1]), std::string(rest[2])});
+    if (rest.size() > columns) {
+      const auto second = read_time(rest[columns]);
       if (!second) return tl::unexpected(second.error());
       row.in_place_seconds = *second;
-      const auto wrong = read_wrong(rest[2 * group_columns - 1]);
+      rates.push_back({std::string(rest[columns + 1]), std::string(rest[columns + 2])});
+      const auto wrong = read_wrong(rest[columns + wrong_column]);
       if (row.wrong && wrong) *row.wrong += *wrong;
     } else if (only_in_place_) {
       row.in_place_seconds = row.seconds;
     }
     measurements_.rows.push_back(std::move(row));
-    rows_in_run_ = true;
     return {};
   }
 
@@ -158,11 +208,20 @@ class TextReader {
     if (contains(line, "Collective test starting")) {
       if (auto found = collective_of_program(words.back())) collective_ = *found;
     }
-    if (contains(line, "size") && contains(line, "count") && contains(line, "time")) {
-      counts_error_ = contains(line, "error") && !contains(line, "#wrong");
-    }
+    if (contains(line, "busbw") && contains(line, "time")) read_heading(words);
     if (contains(line, "-place")) only_in_place_ = !contains(line, "out-of-place");
     if (contains(line, "Out of bounds values") && !contains(line, " OK")) warn("values out of bounds");
+  }
+
+  /// The names of the columns: how many each group has from its time on, and what its fourth counts.
+  void read_heading(const Words& words) {
+    const auto is_time = [](std::string_view word) { return word == "time" || word == "cputime"; };
+    const auto first = std::ranges::find_if(words, is_time);
+    if (first == words.end()) return;
+    const auto second = std::find_if(first + 1, words.end(), is_time);
+    const auto count = static_cast<std::size_t>(second - first);
+    columns_ = std::max(count, usual_columns);
+    counts_error_ = count > wrong_column && *(first + wrong_column) == "error";
   }
 
   void read_device(const Words& words) {
@@ -185,6 +244,29 @@ class TextReader {
     }
   }
 
+  void say_left_out() {
+    if (empty_rows_ == 0) return;
+    measurements_.warnings.push_back(fmt::format("{}: {} of 0 bytes {} left out", name_, counted(empty_rows_, "row"),
+                                                 empty_rows_ == 1 ? "is" : "are"));
+  }
+
+  /// Where the devices are not listed, or not all of them, bandwidths tell the ranks.
+  void tell_ranks() {
+    std::map<std::pair<std::uint32_t, std::string>, std::optional<RankRange>> implied;
+    for (const auto& [of, rates] : rates_) implied[of] = nccl_tests::implied_ranks(of.second, rates);
+    std::set<std::uint32_t> said;
+    for (Measurement& row : measurements_.rows) {
+      const auto& range = implied[{row.run, row.collective}];
+      if (!range || (row.ranks != 0 && range->allows(row.ranks))) continue;
+      const std::uint32_t listed = row.ranks;
+      row.ranks = range->least == range->most ? range->least : 0;
+      row.implied_ranks = *range;
+      if (listed == 0 || !said.insert(row.run).second) continue;
+      measurements_.warnings.push_back(fmt::format("{}:{}: it lists devices of {}, and its bandwidths are those of {}",
+                                                   name_, row.line, counted(listed, "rank"), describe_ranks(row)));
+    }
+  }
+
   void begin_run() {
     if (!rows_in_run_) return;
     rows_in_run_ = false;
@@ -193,6 +275,7 @@ class TextReader {
     ranks_ = 0;
     collective_.clear();
     counts_error_ = only_in_place_ = false;
+    columns_ = usual_columns;
   }
 
   void warn(std::string_view what) { measurements_.warnings.push_back(fmt::format("{}:{}: {}", name_, line_, what)); }
@@ -209,6 +292,9 @@ class TextReader {
   std::uint32_t ranks_ = 0;
   std::string collective_;
   bool rows_in_run_ = false;
+  std::size_t columns_ = usual_columns;  // Of each group.
+  std::size_t empty_rows_ = 0;
+  std::map<std::pair<std::uint32_t, std::string>, std::vector<nccl_tests::PrintedRates>> rates_;  // By run, collective.
   bool counts_error_ = false;
   bool only_in_place_ = false;
   std::optional<Head> pending_;
@@ -217,7 +303,13 @@ class TextReader {
 }  // namespace
 
 Result<Measurements> read_nccl_tests_text(std::string_view text, std::string_view name, const NcclTestsHints& hints) {
-  return TextReader(name, hints).read(text);
+  auto rows = TextReader(name, hints).read(text);
+  if (rows || text.ends_with('\n')) return rows;
+  // A run that is still going on, or was ended, leaves a part of a row.
+  auto without = TextReader(name, hints).read(text.substr(0, text.rfind('\n') + 1));
+  if (!without) return rows;
+  without->warnings.push_back(fmt::format("{}: the last row is cut, and left out", name));
+  return without;
 }
 
 }  // namespace espalier::compare

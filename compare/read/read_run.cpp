@@ -1,11 +1,14 @@
 #include "compare/read/read_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
 
 #include "schedule/timeline/binary_timeline.h"
 #include "schedule/timeline/chrome_trace.h"
+#include "topology/import/known_files.h"
 
 namespace espalier::compare {
 namespace {
@@ -39,6 +42,14 @@ Kind kind_of(std::string_view text) {
   return text.substr(first).starts_with("espalier:") ? Kind::topology : Kind::nccl_text;
 }
 
+/// What a text is that is no run. Nothing for what nccl-tests printed, also with NCCL's log around it: what is wrong
+/// with its rows says more.
+std::optional<KnownFile> recognise_other(std::string_view text) {
+  const auto known = recognise_file(text);
+  const bool may_have_rows = text.find("NCCL INFO ") != std::string_view::npos;
+  return known && (known->is_run || may_have_rows) ? std::nullopt : known;
+}
+
 /// Times of a timeline that add up to less than 2^62 ps (53 days), so that nothing that is summed overflows.
 Result<Timeline> checked(Result<Timeline> timeline, std::string_view name) {
   if (!timeline) return timeline;
@@ -66,17 +77,27 @@ Result<RunFile> read_run(std::string_view text, std::string_view name, const Ncc
   const auto refuse = [&](const char* what, const char* help) {
     return fail(ErrorCode::invalid_input, std::string(name) + ":1:1: " + what, help);
   };
+  const auto refuse_known = [&](const KnownFile& file) {
+    return fail(ErrorCode::unsupported, fmt::format("{}:1:1: this is {}, not a run", name, file.what),
+                std::string(file.help));
+  };
   switch (kind_of(text)) {
     case Kind::chrome_trace: return widen(checked(read_chrome_trace(text, name), name));
     case Kind::binary_timeline: return widen(checked(read_binary_timeline(text, name), name));
     case Kind::results: return widen(read_results(text, name));
     case Kind::nccl_json: return widen(read_nccl_tests_json(text, name, hints));
-    case Kind::nccl_text: return widen(read_nccl_tests_text(text, name, hints));
+    case Kind::nccl_text: {
+      auto rows = read_nccl_tests_text(text, name, hints);
+      if (rows) return widen(std::move(rows));
+      if (const auto known = recognise_other(text)) return refuse_known(*known);
+      return widen(std::move(rows));
+    }
     case Kind::plan: return refuse("this is a plan, not a run of it", "espalier simulate PLAN --json or --trace FILE");
     case Kind::topology:
       return refuse("this is a topology, not a run on it", "espalier simulate TOPOLOGY COLLECTIVE --json");
     case Kind::other: break;
   }
+  if (const auto known = recognise_other(text)) return refuse_known(*known);
   return refuse("this is neither a timeline nor results",
                 "give what --trace or --json of simulate and run write, or what nccl-tests prints");
 }

@@ -129,6 +129,26 @@ TEST(CompareResults, SaysWhatHasNoCounterpartAndWhatWasWrong) {
   EXPECT_EQ(result->notes, (std::vector<std::string>{"a: 1 row has wrong data", "a has 4 ranks, b has 8"}));
 }
 
+TEST(CompareResults, APredictionForAnotherNumberOfRanksIsRefused) {
+  Measurement predicted = make_row(8, "ring", 1);
+  predicted.ranks = 16;
+  Measurement measured = make_row(8, "ring", 1);
+  Measurements a = make_file("a", {predicted}), b = make_file("b", {measured});
+  a.origin = "simulation";
+  b.origin = "nccl-tests";
+  EXPECT_TRUE(compare_results(a, b).has_value());  // It does not say.
+  b.rows[0].implied_ranks = {15, 17};
+  EXPECT_TRUE(compare_results(a, b).has_value());
+  b.rows[0].implied_ranks = {23, 25};
+  const auto implied = compare_results(a, b);
+  ASSERT_FALSE(implied.has_value());
+  EXPECT_EQ(implied.error().message, "a has 16 ranks, b has 23 to 25");
+  b.rows[0].ranks = 24;
+  const auto said = compare_results(b, a);
+  ASSERT_FALSE(said.has_value());
+  EXPECT_EQ(said.error().message, "b has 24 ranks, a has 16");
+}
+
 TEST(CompareResults, NothingInCommonIsAnError) {
   const auto result =
       compare_results(make_file("a", {make_row(8, "ring", 1)}), make_file("b", {make_row(9, "ring", 1)}));

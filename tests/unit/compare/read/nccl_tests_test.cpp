@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdio>
 #include <fstream>
 
 #include "compare/read/nccl_tests_line.h"
@@ -57,8 +59,11 @@ TEST(NcclTests, ReadsTheTable) {
 /// The same table through every launcher and with colours gives the same rows.
 TEST(NcclTests, TakesPrefixesAndColoursOff) {
   const Measurements plain = read(two_columns);
-  for (const std::string prefix : {"0: ", " 0: ", "[1,0]<stdout>:", "[1,0]<stdout>: ", "node-1: ",
-                                   "Thu Jan  1 00:00:00 2026[1,0]<stdout>:", "\x1b[32m", "0: [1,0]<stdout>:"}) {
+  for (const std::string prefix :
+       {"0: ", " 0: ", "[1,0]<stdout>:", "[1,0]<stdout>: ", "node-1: ", "Thu Jan  1 00:00:00 2026[1,0]<stdout>:",
+        "\x1b[32m", "0: [1,0]<stdout>:", "[0] ", "[rank0]: ", "2026-01-02T03:04:05.123456Z ",
+        "2026-01-02 03:04:05,123 - INFO - ", "(RayWorker pid=71, ip=10.0.0.1) ", "> ", "| ", "worker-0  | ",
+        "[pod/nccl-0/worker] ", "I0102 03:04:05.123456 71 main.cc:7] "}) {
     std::string text;
     std::string_view rest = two_columns;
     while (!rest.empty()) {
@@ -68,6 +73,130 @@ TEST(NcclTests, TakesPrefixesAndColoursOff) {
     }
     EXPECT_EQ(read(text).rows, plain.rows) << prefix;
   }
+}
+
+TEST(NcclTests, LabelsWithinRowsAreTakenOut) {
+  // Hydra labels each part that a process writes.
+  const Measurements runs = read(
+      "[0]      1048576        262144     float     sum      -1[0]    1626.5    0.64    1.24      0[0]    2302.3    "
+      "0.46 "
+      "   0.87      0\n",
+      "all_reduce.log");
+  ASSERT_EQ(runs.rows.size(), 1U);
+  EXPECT_DOUBLE_EQ(runs.rows[0].seconds, 1626.5e-6);
+  EXPECT_DOUBLE_EQ(runs.rows[0].in_place_seconds.value(), 2302.3e-6);
+}
+
+TEST(NcclTests, RowsOfOldVersionsHaveNoOperation) {
+  // 2019 to 2022: an operation only where there is one, a root only where there is one.
+  const Measurements gathers = read(
+      "#       size         count    type     time   algbw   busbw  error     time   algbw   busbw  error\n"
+      "       65536          2048   float    52.01    1.26    1.10  0e+00    50.09    1.31    1.14  0e+00\n"
+      "# Out of bounds values : 0 OK\n",
+      "all_gather.txt");
+  ASSERT_EQ(gathers.rows.size(), 1U);
+  EXPECT_EQ(gathers.rows[0].type, "float");
+  EXPECT_DOUBLE_EQ(gathers.rows[0].seconds, 52.01e-6);
+  EXPECT_DOUBLE_EQ(gathers.rows[0].in_place_seconds.value(), 50.09e-6);
+  EXPECT_FALSE(gathers.rows[0].wrong.has_value());
+  const Measurements rooted =
+      read("  64  16  float  3  60.33  0.00  0.00  0e+00  61.33  0.00  0.00  0e+00\n", "broadcast.txt");
+  EXPECT_EQ(rooted.rows.at(0).root, "3");
+  EXPECT_DOUBLE_EQ(rooted.rows[0].in_place_seconds.value(), 61.33e-6);
+  const Measurements alone =
+      read("   1048576  32768   float   162.1   6.47   5.66  0e+00    162.0   6.47   5.66  0e+00\n");
+  EXPECT_DOUBLE_EQ(alone.rows.at(0).seconds, 162.1e-6);
+  const Measurements interrupted = read(
+      "  64  16  floathosta:41:77 [0] NCCL INFO AllGather: opCount 0\n  60.33  0.01  0.02  0  61.00  0.01  0.02  0\n");
+  EXPECT_DOUBLE_EQ(interrupted.rows.at(0).seconds, 60.33e-6);
+}
+
+TEST(NcclTests, ColumnsAreThoseOfTheHeading) {
+  // -I adds four to each group, -S the time of day behind the row.
+  const Measurements runs = read(
+      "#  size  count  type  redop  root  time  algbw  busbw  #wrong  i_min  i_max  i_p99  i_cv%  time  algbw  busbw  "
+      "#wrong  i_min  i_max  i_p99  i_cv%\n"
+      "  1024  256  float  sum  -1  12.5  0.08  0.08  1  11.0  13.0  12.9  4.0  11.5  0.09  0.09  2  11.1  13.1  12.8  "
+      "3.0  2026-01-02 03:04:05\n");
+  ASSERT_EQ(runs.rows.size(), 1U);
+  EXPECT_DOUBLE_EQ(runs.rows[0].in_place_seconds.value(), 11.5e-6);
+  EXPECT_EQ(runs.rows[0].wrong, 3);
+}
+
+TEST(NcclTests, LinesThatOnlyResembleRowsArePassedOver) {
+  const Measurements runs = read("12 34 apples 5\n8 2 of them\n  8  2  float  sum  10.0  0.0  0.0  0\n1 2 sum\n");
+  EXPECT_EQ(runs.rows.size(), 1U);
+}
+
+TEST(NcclTests, ARowThatIsCutAtTheEndIsLeftOut) {
+  const std::string row = "  8  2  float  sum  -1  10.0  0.0  0.0  0\n";
+  for (const std::string cut : {"  16  4  float  sum", "  16  4  float  sum  -1  11.0  0.0"}) {
+    const Measurements runs = read(row + cut, "a.log");
+    EXPECT_EQ(runs.rows.size(), 1U);
+    EXPECT_EQ(runs.warnings, (std::vector<std::string>{"a.log: the last row is cut, and left out"}));
+    EXPECT_FALSE(read_nccl_tests_text(row + cut + "\n", "a.log", {}).has_value());
+  }
+}
+
+TEST(NcclTests, RowsOfNoBytesAreLeftOut) {
+  const Measurements runs = read(
+      "  0  0  float  none  0  0.07  0.00  0.00  0  0.06  0.00  0.00  0\n"
+      "  0  0  float  none  0  0.04  0.00  0.00  0  0.04  0.00  0.00  0\n"
+      "  32  4  float  none  0  41.64  0.00  0.00  0  16.50  0.00  0.00  0\n",
+      "scatter.txt");
+  ASSERT_EQ(runs.rows.size(), 1U);
+  EXPECT_EQ(runs.rows[0].size.count, 32);
+  EXPECT_EQ(runs.warnings, (std::vector<std::string>{"scatter.txt: 2 rows of 0 bytes are left out"}));
+}
+
+/// A row of an all_reduce whose printed bandwidths are those of so many ranks: bus is algorithm times 2(n-1)/n.
+std::string row_of(int ranks, double algbw) {
+  std::array<char, 160> row{};
+  std::snprintf(row.data(), row.size(), "  1048576  262144  float  sum  -1  100.0  %.2f  %.2f  0\n", algbw,
+                algbw * 2 * (ranks - 1) / ranks);
+  return row.data();
+}
+
+TEST(NcclTests, BandwidthsTellTheRanks) {
+  for (const int ranks : {1, 2, 3, 8, 16, 24, 32, 96}) {
+    const Measurements runs = read(row_of(ranks, 49.96) + row_of(ranks, 150.33), "all_reduce.log");
+    ASSERT_EQ(runs.rows.size(), 2U);
+    EXPECT_TRUE(may_be_of(runs.rows[0], static_cast<std::size_t>(ranks))) << ranks;
+    if (ranks > 32) continue;
+    EXPECT_EQ(runs.rows[0].ranks, static_cast<std::uint32_t>(ranks));
+    EXPECT_FALSE(may_be_of(runs.rows[0], static_cast<std::size_t>(ranks) + 1)) << ranks;
+  }
+  // Small rates are too coarse for one number; the range is right. 0.64 and 1.24: 1.245/0.635 to 1.235/0.645 is 1.915
+  // to 1.961, so 23.5 to 50.8 ranks.
+  const Measurements coarse = read("  8  2  float  sum  -1  1626.5  0.64  1.24  0\n", "all_reduce.log");
+  EXPECT_EQ(coarse.rows[0].ranks, 0U);
+  EXPECT_EQ(describe_ranks(coarse.rows[0]), "24 to 50");
+  // A collective whose factor is 1 tells nothing, and neither does one that is not known.
+  EXPECT_EQ(describe_ranks(read(row_of(8, 50), "broadcast.log").rows[0]), "");
+  EXPECT_EQ(describe_ranks(read(row_of(8, 50), "out.log").rows[0]), "");
+}
+
+TEST(NcclTests, AListOfDevicesThatWasCutDoesNotCount) {
+  const Measurements runs =
+      read("#  Rank  0 Group  0 Pid 1 on h device 0\n#  Rank  7 Group  0 Pid 1 on h device 7\n" + row_of(16, 49.96),
+           "all_reduce.log");
+  EXPECT_EQ(runs.rows[0].ranks, 16U);
+  EXPECT_EQ(
+      runs.warnings,
+      (std::vector<std::string>{"all_reduce.log:3: it lists devices of 8 ranks, and its bandwidths are those of 16"}));
+}
+
+TEST(NcclTests, WhatIsNoRunIsNamed) {
+  const auto why = [](std::string_view text) {
+    const auto run = read_run(text, "f", {});
+    return run ? std::string() : run.error().message;
+  };
+  EXPECT_EQ(why("# OSU MPI-CUDA Allreduce Latency Test v7.0\n# Size  Avg Latency(us)\n4  2.5\n"),
+            "f:1:1: this is what the OSU benchmarks printed, not a run");
+  EXPECT_EQ(why("#    Intel(R) MPI Benchmarks 2021.2, MPI-1 part\n       0         1000         0.05\n"),
+            "f:1:1: this is what the Intel MPI Benchmarks printed, not a run");
+  EXPECT_EQ(why("<graphs version=\"1\"/>"), "f:1:1: this is which rings and trees NCCL chose, not a run");
+  EXPECT_EQ(why("# nThread 1 nGpus 8 minBytes 8\n"), "f:1: no row of nccl-tests is in this text");
 }
 
 TEST(NcclTests, OneColumnIsOutOfPlaceUnlessTheHeaderSaysOtherwise) {
