@@ -17,6 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t chosen = data[0] & 0x7FU;  // Past the last format: it is to be recognised.
   if (chosen < formats.size()) options.as = formats[chosen].name;
   options.boxes = (data[0] & 0x80U) != 0 ? 2 : 1;
+  options.in_network = options.boxes > 1;
   const std::array files{ImportFile{"fuzz", {reinterpret_cast<const char*>(data) + 1, size - 1}}};
   const auto imported = import_topology(files, options);
   if (!imported) {

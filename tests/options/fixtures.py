@@ -45,6 +45,9 @@ NCCL = """#       size         count      type   redop    root     time   algbw 
 """
 # What nvidia-smi topo -m prints of two GPUs and a NIC.
 MATRIX = "\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV4\tPIX\nGPU1\tNV4\t X \tPIX\n"
+# The same below an NVSwitch, with two NICs.
+SWITCHED = "\tGPU0\tGPU1\tGPU2\tNIC0\tNIC1\n" + "".join(
+    f"GPU{row}\t" + "\t".join("X" if column == row else "NV12" for column in range(3)) + "\tPIX\tPIX\n" for row in range(3))
 # A ring as NCCL writes it.
 RINGS = '<graphs version="1"><graph id="0" pattern="4"><channel>' + "".join(f'<gpu dev="{gpu}"/>' for gpu in (0, 2, 3, 1)) + "</channel></graph></graphs>"
 # A sysfs of two GPUs below the one NUMA node.
@@ -76,7 +79,7 @@ def make(folder, espalier):
     """Writes all inputs into the folder."""
     folder = pathlib.Path(folder)
     files = {"cluster.yaml": CLUSTER, "other.yaml": CLUSTER.replace("rate: 20", "rate: 11"), "job.yaml": SCENARIO, "step.yaml": TRAINING,
-             "sweep.yaml": SWEEP, "perf.log": NCCL, "matrix.txt": MATRIX, "rings.xml": RINGS, "addresses.json": '[{"route": 0, "connect": "127.0.0.1"}]'}
+             "sweep.yaml": SWEEP, "perf.log": NCCL, "matrix.txt": MATRIX, "switched.txt": SWITCHED, "rings.xml": RINGS, "addresses.json": '[{"route": 0, "connect": "127.0.0.1"}]'}
     for name in SYSFS:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
     for name, text in {**files, **SYSFS}.items():

@@ -81,7 +81,8 @@ SHOWN = {option: "shown by 'packing'" for option in PACKING}
 TREES = ["dgx1v-nvlink", "all_gather", "-a", "packing"]
 NEEDS_JITTER = {"--seed": ["--jitter", "10%", "--seed", "7"]}
 
-GENERATED = {"--bandwidth": ["--bandwidth", "7 GB/s"], "--latency": ["--latency", "7 us"], "--output": ["-o", "out.yaml"]}
+WHAT_RUNS_THERE = {"--profile": ["--profile", "nccl-hopper"], "--in-network": ["--in-network"]}
+GENERATED = {**WHAT_RUNS_THERE, "--bandwidth": ["--bandwidth", "7 GB/s"], "--latency": ["--latency", "7 us"], "--output": ["-o", "out.yaml"]}
 
 VERBS = {
     "simulate": (SIMULATE, {
@@ -228,11 +229,16 @@ VERBS = {
         "bounds": (["cluster.yaml", "--bound-only"], {"--bound-only": "already there"}),
     }),
     "topo import": ({"--as": ["--as", "nvidia-topo"], "--preset": ["--preset", "b200-sxm"], "--replicate": ["--replicate", "2"],
-                     "--name": ["--name", "other"], "--output": ["-o", "out.yaml"]}, {
-        "matrix": (["matrix.txt"], {"--as": "recognised alike; a wrong one is refused (unit_topology_import)"})}),
+                     "--name": ["--name", "other"], "--nics": ["--nics", "NIC0"], "--in-network": ["--in-network"],
+                     "--output": ["-o", "out.yaml"]}, {
+        "matrix": (["matrix.txt"], {"--as": "recognised alike; a wrong one is refused (unit_topology_import)",
+                                    "--nics": "it has one", "--in-network": "it has no switch"}),
+        "switched": (["switched.txt", "--preset", "h100-sxm"], {"--as": "as for 'matrix'"})}),
     "topo detect": ({"--root": ["--root", "other-machine"], "--record": ["--record", "out.sysfs"], "--preset": ["--preset", "b200-sxm"],
-                     "--name": ["--name", "other"], "--output": ["-o", "out.yaml"]}, {
-        "faked": (["matrix.txt", "--root", "machine"], {"--root": "already there; without it nothing is the same twice"})}),
+                     "--name": ["--name", "other"], "--in-network": ["--in-network"], "--output": ["-o", "out.yaml"]}, {
+        "faked": (["matrix.txt", "--root", "machine"], {"--root": "already there; without it nothing is the same twice",
+                                                        "--in-network": "it has no switch"}),
+        "switched": (["switched.txt", "--root", "machine", "--preset", "h100-sxm"], {"--root": "as for 'faked'"})}),
     "topo gen ring": ({**GENERATED, "--ranks": ["--ranks", "5"], "--one-way": ["--one-way"]}, {"": ([], {})}),
     "topo gen torus": ({**GENERATED, "--dims": ["--dims", "3x3"]}, {"": ([], {})}),
     "topo gen mesh": ({**GENERATED, "--dims": ["--dims", "3x3"]}, {"": ([], {})}),
@@ -243,11 +249,11 @@ VERBS = {
                              "--spines": ["--spines", "1"], "--oversubscription": ["--oversubscription", "2"]}, {"": ([], {})}),
     "topo gen dragonfly": ({**GENERATED, "--routers": ["--routers", "3"], "--ranks": ["--ranks", "3"],
                             "--global-links": ["--global-links", "3"]}, {"": ([], {})}),
-    "topo gen rail-boxes": ({"--boxes": ["--boxes", "3"], "--gpus-per-box": ["--gpus-per-box", "16"], "--rails": ["--rails", "2"],
+    "topo gen rail-boxes": ({**WHAT_RUNS_THERE, "--boxes": ["--boxes", "3"], "--gpus-per-box": ["--gpus-per-box", "16"], "--rails": ["--rails", "2"],
                              "--spines": ["--spines", "2"], "--nvlink-bandwidth": ["--nvlink-bandwidth", "7 GB/s"],
                              "--nvlink-latency": ["--nvlink-latency", "7 us"], "--nic-bandwidth": ["--nic-bandwidth", "7 GB/s"],
                              "--nic-latency": ["--nic-latency", "7 us"], "--output": ["-o", "out.yaml"]}, {"": ([], {})}),
-    "topo gen cluster": ({"--boxes": ["--boxes", "4"], "--gpus": ["--gpus", "16"], "--nics": ["--nics", "4"], "--pcie-switches": ["--pcie-switches", "4"],
+    "topo gen cluster": ({**WHAT_RUNS_THERE, "--boxes": ["--boxes", "4"], "--gpus": ["--gpus", "16"], "--nics": ["--nics", "4"], "--pcie-switches": ["--pcie-switches", "4"],
                           "--nic-rate": ["--nic-rate", "7 GB/s"], "--nic-latency": ["--nic-latency", "7 us"],
                           "--nvlink-bandwidth": ["--nvlink-bandwidth", "7 GB/s"], "--nvlink-latency": ["--nvlink-latency", "7 us"],
                           "--pcie-bandwidth": ["--pcie-bandwidth", "7 GB/s"], "--pcie-latency": ["--pcie-latency", "7 us"],
@@ -259,7 +265,7 @@ VERBS = {
                           "three": (["--levels", "3", "--boxes", "4", "--boxes-per-leaf", "1"],
                                     {"--levels": "shown by 'two'", "--boxes": ["--boxes", "8"], "--boxes-per-leaf": ["--boxes-per-leaf", "2"],
                                      "--cores": ["--cores", "2"], "--core-oversubscription": ["--core-oversubscription", "2:1"]})}),
-    "topo gen random": ({"--ranks": ["--ranks", "5"], "--switches": ["--switches", "3"], "--extra": ["--extra", "7"],
+    "topo gen random": ({**WHAT_RUNS_THERE, "--ranks": ["--ranks", "5"], "--switches": ["--switches", "3"], "--extra": ["--extra", "7"],
                          "--seed": ["--seed", "7"], "--one-way": ["--one-way"], "--unbalanced": ["--unbalanced"],
                          "--output": ["-o", "out.yaml"]}, {"": ([], {})}),
     "run": ({**TOPOLOGY, "--parameter": ["-p", "gpus=3"], **COLLECTIVE, **SIZES, "--algorithm": ["-a", "tree"], "--op": ["-o", "max"], "--iters": ["-n", "3"],

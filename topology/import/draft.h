@@ -37,10 +37,14 @@ struct DraftNode {
   NodeKind kind = NodeKind::gpu;
   bool is_rank = false;
   std::string host;                      ///< Empty for the only machine of a file, and for what no machine contains.
+  std::string model;                     ///< Of a GPU: what its vendor calls it; may be empty.
   std::string bus;                       ///< PCI address (normal_bus in pci.h), where it is known.
   std::optional<Known<Bandwidth>> port;  ///< Of a NIC: its rate towards the fabric.
   std::optional<Known<Bandwidth>> link_rate;    ///< Of a GPU: the rate of each of its NVLinks or xGMI links.
   std::optional<Known<std::int64_t>> links_up;  ///< Of a GPU: NVLinks that are up.
+  bool adds = false;                            ///< A switch that can copy and add in the network.
+  bool joins_hosts = false;                     ///< An NVSwitch of a rack: GPUs of several hosts lead to it.
+  std::string domain;  ///< Of a host in a fabric: the NVLink domain that it is in; empty where it is not known.
 };
 
 /// `count` parallel cables, duplex unless said otherwise.
@@ -86,6 +90,8 @@ constexpr std::string_view contradiction = "I102";
 constexpr std::string_view unbelievable = "I103";
 constexpr std::string_view left_out = "I104";
 constexpr std::string_view missing_links = "I105";
+constexpr std::string_view nvlink_domain = "I106";
+constexpr std::string_view other_network = "I107";
 
 }  // namespace import_codes
 }  // namespace espalier

@@ -112,24 +112,50 @@ std::string free_id(const DraftNode& node, std::map<std::string, int>& taken) {
   return free;
 }
 
+/// Those that a file says it of, and NVSwitches of generations whose switches do.
+std::set<std::size_t> switches_that_add(const Draft& draft, const GpuGeneration* generation) {
+  std::set<std::size_t> adding;
+  for (std::size_t i = 0; i < draft.nodes.size(); ++i) {
+    if (draft.nodes[i].adds) adding.insert(i);
+  }
+  if (generation == nullptr || !generation->switches_add) return adding;
+  for (const DraftLink& link : draft.links) {
+    if (link.medium != Medium::nvlink) continue;
+    for (const std::size_t end : {link.tail, link.head}) {
+      if (is_switch(draft.nodes[end])) adding.insert(end);
+    }
+  }
+  return adding;
+}
+
 class Finisher {
  public:
-  Finisher(const Draft& draft, const Preset* preset) : draft_(draft), preset_(preset) {}
+  Finisher(const Draft& draft, const FinishOptions& options) : draft_(draft), options_(options) {}
 
-  Result<ImportedTopology> finish(const std::string& name) {
+  Result<ImportedTopology> finish() {
     const auto order = order_nodes(draft_);
     if (draft_.nodes.empty() || !draft_.nodes[order.front()].is_rank) {
       return fail(ErrorCode::infeasible, draft_.file + " has neither GPUs nor hosts", "import a file that lists them");
     }
     std::vector<NodeId> ids(draft_.nodes.size());
     std::map<std::string, int> taken;
+    const GpuGeneration* const generation = generation_of(draft_, options_.preset);
+    const std::set<std::size_t> adding = switches_that_add(draft_, generation);
+    std::vector<std::string> names;
     for (const std::size_t i : order) {
       const DraftNode& node = draft_.nodes[i];
-      ids[i] = builder_.node(
-          {.id = free_id(node, taken), .kind = node.kind, .is_rank = node.is_rank, .host = plain_name(node.host)});
+      const bool adds = options_.in_network && adding.contains(i);
+      std::string id = free_id(node, taken);
+      if (adding.contains(i)) names.push_back(id);
+      ids[i] = builder_.node({.id = std::move(id),
+                              .kind = node.kind,
+                              .is_rank = node.is_rank,
+                              .multicast = adds,
+                              .reduction = adds,
+                              .host = plain_name(node.host)});
     }
     for (const DraftLink& link : draft_.links) add_link(link, ids);
-    auto topology = std::move(builder_).build(printable_line(name));
+    auto topology = std::move(builder_).build(printable_line(options_.name));
     if (!topology) return tl::unexpected(topology.error());
     if (const auto broken = find_unreachable(*topology)) {
       return fail(ErrorCode::infeasible,
@@ -138,13 +164,19 @@ class Finisher {
                   "import a file with what joins them as well");
     }
     warn_of_assumptions();
-    return ImportedTopology{*std::move(topology), std::move(rows_), std::move(warnings_)};
+    ImportedTopology imported{*std::move(topology), std::move(rows_), std::move(warnings_)};
+    if (generation != nullptr) imported.profile = generation->profile;
+    if (!names.empty() && !options_.in_network) {
+      imported.notes.push_back(
+          fmt::format("{} can copy and add in the network, which is not counted: --in-network does", listed(names)));
+    }
+    return imported;
   }
 
  private:
   /// Links into a switch are bundled, as configs/ has them; those between two GPUs stay apart.
   void add_link(const DraftLink& link, const std::vector<NodeId>& ids) {
-    Resolved known = resolve(draft_, link, preset_);
+    Resolved known = resolve(draft_, link, options_.preset);
     std::int64_t count = link.count;
     const bool is_bundled = is_switch(draft_.nodes[link.tail]) || is_switch(draft_.nodes[link.head]);
     if (is_bundled) {
@@ -186,7 +218,7 @@ class Finisher {
   }
 
   const Draft& draft_;
-  const Preset* preset_;
+  const FinishOptions& options_;
   TopologyBuilder builder_;
   std::vector<ProvenanceRow> rows_;
   std::vector<Diagnostic> warnings_;
@@ -196,8 +228,20 @@ class Finisher {
 
 }  // namespace
 
-Result<ImportedTopology> finish_import(const Draft& draft, const Preset* preset, const std::string& name) {
-  return Finisher(draft, preset).finish(name);
+const GpuGeneration* generation_of(const Draft& draft, const Preset* preset) {
+  if (preset != nullptr) return find_generation(preset->generation);
+  const GpuGeneration* found = nullptr;
+  for (const DraftNode& node : draft.nodes) {
+    if (node.model.empty()) continue;
+    const GpuGeneration* const own = find_generation(node.model);
+    if (own == nullptr || (found != nullptr && found->profile != own->profile)) return nullptr;
+    found = own;
+  }
+  return found;
+}
+
+Result<ImportedTopology> finish_import(const Draft& draft, const FinishOptions& options) {
+  return Finisher(draft, options).finish();
 }
 
 }  // namespace espalier

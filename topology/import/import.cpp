@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "topology/import/finish.h"
 #include "topology/import/formats/formats.h"
+#include "topology/import/lines.h"
 #include "topology/import/merge.h"
+#include "topology/import/nics.h"
 
 namespace espalier {
 namespace {
@@ -20,6 +23,17 @@ struct Drafts {
   std::vector<Draft> fabric;
 };
 
+/// Reads a file; of a printout that is not to be read as it is, and ends within a line, without that line.
+Result<Draft> read_whole_lines(const FormatReader& format, std::string_view text, const std::string& name) {
+  auto draft = format.read(text, name);
+  if (draft || !format.is_printout || text.ends_with('\n')) return draft;
+  auto without = format.read(text.substr(0, text.rfind('\n') + 1), name);
+  if (!without) return draft;
+  without->warn(import_codes::left_out, 0, "the last line is cut",
+                "it was left out; copy the whole of what was printed");
+  return without;
+}
+
 Result<Drafts> read_files(std::span<const ImportFile> files, const std::string& as) {
   Drafts drafts;
   for (const ImportFile& file : files) {
@@ -27,11 +41,17 @@ Result<Drafts> read_files(std::span<const ImportFile> files, const std::string& 
       return fail(ErrorCode::too_large, file.name + " is larger than 64 MiB",
                   "no tool writes such files of one machine");
     }
-    const auto format = find_format(as, file.text, file.name);
-    if (!format) return tl::unexpected(format.error());
-    auto draft = (*format)->read(file.text, file.name);
-    if (!draft) return tl::unexpected(draft.error());
-    (draft->scope == Draft::Scope::fabric ? drafts.fabric : drafts.machine).push_back(*std::move(draft));
+    std::string_view text = file.text;
+    if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // A byte order mark.
+    std::string plain;
+    if (text.find("\xc2\xa0") != std::string_view::npos) text = plain = with_plain_blanks(text);
+    const auto formats = find_formats(as, text, file.name);
+    if (!formats) return tl::unexpected(formats.error());
+    for (const FormatReader* format : *formats) {
+      auto draft = read_whole_lines(*format, text, file.name);
+      if (!draft) return tl::unexpected(draft.error());
+      (draft->scope == Draft::Scope::fabric ? drafts.fabric : drafts.machine).push_back(*std::move(draft));
+    }
   }
   return drafts;
 }
@@ -44,6 +64,54 @@ void warn_of_missing_links(Draft& machine, const Preset& preset) {
                  fmt::format("{} has {} links, and no file says where they lead", preset.name, to_string(medium)),
                  "import what `nvidia-smi topo -m` or `rocm-smi --showtopo` prints as well");
   }
+}
+
+/// Hosts alone do not show the NVLinks between them.
+void warn_of_domains(Draft& fabric) {
+  std::set<std::string> domains;
+  for (const DraftNode& node : fabric.nodes) {
+    if (!node.domain.empty()) domains.insert(node.domain);
+  }
+  if (domains.empty()) return;
+  fabric.warn(
+      import_codes::nvlink_domain, 0,
+      listed({domains.begin(), domains.end()}) +
+          (domains.size() == 1 ? " is a block, which NVLinks may join" : " are blocks, which NVLinks may join") +
+          ": links of the network alone are counted",
+      "import what `nvidia-smi topo -m` prints on one of its hosts beside it, with --preset gb200 or gb300");
+}
+
+/// Marks the NVSwitches of a rack, which machines beside each other share; the GPUs that a domain of them joins, zero
+/// where the machine has no such switch.
+std::int64_t mark_racks(Draft& machine, const Preset* preset) {
+  const GpuGeneration* const generation = generation_of(machine, preset);
+  const bool is_rack = generation != nullptr && generation->domain_gpus > 0;
+  for (const DraftLink& link : machine.links) {
+    if (link.medium != Medium::nvlink || !is_rack) continue;
+    for (const std::size_t end : {link.tail, link.head}) {
+      DraftNode& node = machine.nodes[end];
+      node.joins_hosts = node.joins_hosts || node.kind == NodeKind::switch_node;
+    }
+  }
+  if (std::ranges::none_of(machine.nodes, &DraftNode::joins_hosts)) return 0;
+  return is_rack ? generation->domain_gpus : usual_domain_gpus;
+}
+
+Result<Draft> place_in_fabric(Draft& machine, Draft fabric, std::int64_t domain_gpus, bool names_nics) {
+  if (!names_nics) warn_of_other_networks(machine);
+  const auto gpus = std::ranges::count_if(machine.nodes, &DraftNode::is_rank);
+  if (domain_gpus > 0 && gpus > 0) assign_domains(fabric, std::max<std::int64_t>(domain_gpus / gpus, 1));
+  return place_machines(machine, fabric);
+}
+
+/// One machine of all files about machines; the NICs that were named, and simple ways between devices.
+Result<Draft> make_machine(std::vector<Draft> drafts, const Preset* preset, const std::string& nics) {
+  auto machine = merge_drafts(std::move(drafts));
+  if (!machine) return machine;
+  if (auto kept = keep_nics(*machine, nics); !kept) return tl::unexpected(kept.error());
+  simplify_pcie(*machine);
+  if (preset != nullptr) warn_of_missing_links(*machine, *preset);
+  return machine;
 }
 
 }  // namespace
@@ -62,25 +130,32 @@ Result<ImportedTopology> import_topology(std::span<const ImportFile> files, cons
     return fail(ErrorCode::unsupported, "several of the files describe a fabric", "import one of them");
   }
   const bool has_fabric = !drafts->fabric.empty();
+  const FinishOptions finish{*preset, options.name, options.in_network};
   if (drafts->machine.empty()) {
     if (options.boxes > 1) {
       return fail(ErrorCode::infeasible, "there is a fabric and no machine to copy",
                   "import a file of the machine as well");
     }
-    return finish_import(drafts->fabric.front(), *preset, options.name);
+    if (!options.nics.empty()) {
+      return fail(ErrorCode::invalid_input, "--nics is of a machine, and the file describes a fabric alone",
+                  "import a file of the machine as well, or leave it out");
+    }
+    warn_of_domains(drafts->fabric.front());
+    return finish_import(drafts->fabric.front(), finish);
   }
-  auto machine = merge_drafts(std::move(drafts->machine));
+  auto machine = make_machine(std::move(drafts->machine), *preset, options.nics);
   if (!machine) return tl::unexpected(machine.error());
-  simplify_pcie(*machine);
-  if (*preset != nullptr) warn_of_missing_links(*machine, **preset);
-  if (!has_fabric && options.boxes == 1) return finish_import(*machine, *preset, options.name);
+  const std::int64_t domain_gpus = mark_racks(*machine, *preset);
+  if (!has_fabric && options.boxes == 1) return finish_import(*machine, finish);
   if (has_fabric && options.boxes > 1) {
     return fail(ErrorCode::invalid_input, "the file of the fabric says how many machines there are",
                 "leave the number of copies out");
   }
-  const auto cluster = place_machines(*machine, has_fabric ? drafts->fabric.front() : one_switch(options.boxes));
+  const auto cluster =
+      place_in_fabric(*machine, has_fabric ? std::move(drafts->fabric.front()) : one_switch(options.boxes), domain_gpus,
+                      !options.nics.empty());
   if (!cluster) return tl::unexpected(cluster.error());
-  return finish_import(*cluster, *preset, options.name);
+  return finish_import(*cluster, finish);
 }
 
 std::vector<ImportFormat> import_formats() {

@@ -23,6 +23,8 @@ struct ImportOptions {
   std::string as;               ///< Format of all files; empty: each is recognised.
   std::string preset;           ///< Gives rates that no file has; empty: none.
   std::int64_t boxes = 1;       ///< Copies of the machine, joined by their NICs.
+  std::string nics;             ///< NICs of the machine that are the fabric's, as a list of names; empty: all.
+  bool in_network = false;      ///< Switches that can copy and add do.
   std::string name = "import";  ///< Of the topology.
 };
 
@@ -30,6 +32,8 @@ struct ImportedTopology {
   Topology topology;
   std::vector<ProvenanceRow> provenance;
   std::vector<Diagnostic> warnings;
+  std::string profile;             ///< The shipped profile of its GPUs; empty where none is or they are not known.
+  std::vector<std::string> notes;  ///< What else is known of the machine and is not counted.
 };
 
 /// A topology from what other tools wrote about a machine: each file in one of `import_formats` (docs/formats.md),

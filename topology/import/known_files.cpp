@@ -9,6 +9,12 @@ namespace espalier {
 namespace {
 
 constexpr std::string_view not_read = "it is not read";
+constexpr std::string_view mpi_benchmark =
+    "measure with nccl-tests, whose tables are read: all_reduce_perf -b 8 -e 1G -f 2";
+constexpr std::string_view astra_network =
+    "write it as that of the second: YAML with topology:, npus_count:, bandwidth: and latency: of each dimension";
+constexpr std::string_view amd_topology =
+    "run rocm-smi --showtopo, which prints the same tables in a form that is read";
 constexpr std::string_view measured = "compare, calibrate and report --measured read it";
 
 struct Sign {
@@ -16,9 +22,13 @@ struct Sign {
   std::string_view another;  ///< And this; may be empty.
   KnownFile file;
 };
+constexpr KnownFile old_mscclpp{"a plan of MSCCL++'s older dialect",
+                                "write it again with the DSL of MSCCL++ 0.8 or later, whose plans are read"};
 constexpr std::array signs = {
     Sign{"<graphs", "", {"which rings and trees NCCL chose", "espalier import FILE MACHINE --collective NAME", true}},
     Sign{"<algo", "", {"a schedule of MSCCL", "espalier import FILE MACHINE", true}},
+    Sign{"\"inputChunks\"", "\"threadblocks\"", old_mscclpp},
+    Sign{"\"i_cids\"", "\"threadblocks\"", old_mscclpp},
     Sign{"\"gpus\"", "\"threadblocks\"", {"a plan of MSCCL++", "espalier import FILE MACHINE", true}},
     Sign{
         "NCCL INFO ",
@@ -29,19 +39,36 @@ constexpr std::array signs = {
          "rank ",
          {"a schedule in GOAL", "a scenario runs it: training: {trace: FILE} (docs/scenarios.md)"}},
     Sign{"\"espalier_schedule\"", "", {"a plan", "espalier verify, simulate and run read it"}},
-    Sign{"# nThread", "minBytes", {"what nccl-tests printed", measured}},
-    Sign{"out-of-place", "busbw", {"what nccl-tests printed", measured}},
-    Sign{"float     sum ", "", {"what nccl-tests printed", measured}},
-    Sign{"\"minimum_bytes\"", "\"iterations\"", {"what nccl-tests printed", measured}},
-    Sign{"# OSU MPI", "", {"what the OSU benchmarks printed", "measure with nccl-tests, whose tables are read"}},
+    Sign{"# nThread", "minBytes", {"what nccl-tests printed", measured, false, true}},
+    Sign{"out-of-place", "busbw", {"what nccl-tests printed", measured, false, true}},
+    Sign{"float     sum ", "", {"what nccl-tests printed", measured, false, true}},
+    Sign{"\"minimum_bytes\"", "\"iterations\"", {"what nccl-tests printed", measured, false, true}},
+    Sign{"# OSU ", "", {"what the OSU benchmarks printed", mpi_benchmark}},
+    Sign{"Intel(R) MPI Benchmarks", "", {"what the Intel MPI Benchmarks printed", mpi_benchmark}},
+    Sign{"#bytes #repetitions", "", {"what the Intel MPI Benchmarks printed", mpi_benchmark}},
+    Sign{"==(", ")==>", {"what iblinkinfo printed", "ibnetdiscover prints the same fabric in a form that is read"}},
+    Sign{"Ca\t: 0x", "ports", {"what ibhosts printed", "ibnetdiscover prints what joins the hosts"}},
+    Sign{"Switch\t: 0x", "ports", {"what ibswitches printed", "ibnetdiscover prints what joins the switches"}},
+    Sign{"LINK TYPE TABLE", "", {"what amd-smi topology printed", amd_topology}},
+    Sign{"WEIGHT TABLE", "", {"what amd-smi topology printed", amd_topology}},
+    Sign{"HOPS TABLE", "", {"what amd-smi topology printed", amd_topology}},
+    Sign{"ACCESS TABLE", "", {"what amd-smi topology printed", amd_topology}},
+    Sign{"\"link_type\"", "\"num_hops\"", {"what amd-smi topology printed", amd_topology}},
+    Sign{"ROCm System Management Interface", "", {"what rocm-smi printed", "run rocm-smi --showtopo"}},
+    Sign{
+        "| NVIDIA-SMI ", "", {"what nvidia-smi printed", "run nvidia-smi topo -m, and nvidia-smi nvlink -s beside it"}},
+    Sign{"Package L#", "", {"what lstopo drew", "run lstopo of.xml"}},
     Sign{"\"coll_perf\"", "\"header\"", {"a record of NCCL's inspector", not_read}},
     Sign{"nccl_bus_bandwidth_gbs{", "", {"a record of NCCL's inspector", not_read}},
     Sign{"\"cat\": \"GROUP_API\"", "", {"what NCCL's example profiler printed", not_read}},
     Sign{"\"schemaVersion\"",
          "",
          {"a trace of the PyTorch profiler", "a scenario runs it: training: {trace: NAME} for NAME.0.json, ..."}},
-    Sign{"\"traceEvents\"", "", {"a timeline", "compare reads timelines of simulate and run"}},
+    Sign{"\"traceEvents\"", "", {"a timeline", "compare reads timelines of simulate and run", false, true}},
     Sign{"\"pg_config\"", "", {"a dump of PyTorch's flight recorder", not_read}},
+    Sign{"\"topologies-per-dim\"", "", {"ASTRA-sim's network file of its first version", astra_network}},
+    Sign{"\"units-count\"", "\"link-latency\"", {"ASTRA-sim's network file of its first version", astra_network}},
+    Sign{"\"topology-name\"", "\"dimensions-count\"", {"ASTRA-sim's network file of its first version", astra_network}},
     Sign{"\"logical-dims\"",
          "",
          {"ASTRA-sim's dimensions for ns-3", "import its analytical network file (npus_count:)"}},

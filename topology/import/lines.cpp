@@ -31,6 +31,16 @@ std::vector<TextLine> lines_of(std::string_view text) {
   return lines;
 }
 
+std::string with_plain_blanks(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_unbreakable = text.substr(i, 2) == "\xc2\xa0";
+    plain += is_unbreakable ? ' ' : text[i];
+    i += is_unbreakable ? 1 : 0;
+  }
+  return plain;
+}
+
 std::string without_escapes(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -42,6 +52,42 @@ std::string without_escapes(std::string_view text) {
     while (i < text.size() && (text[i] < '@' || text[i] > '~')) ++i;
   }
   return plain;
+}
+
+std::string_view without_label(std::string_view line) {
+  constexpr std::size_t longest_label = 200;
+  for (const std::string_view tag : {"]<stdout>:", "]<stderr>:"}) {
+    const std::size_t at = line.substr(0, longest_label).find(tag);
+    if (at != std::string_view::npos) return line.substr(at + tag.size());
+  }
+  const std::size_t first = line.find_first_not_of(" \t");
+  if (first == std::string_view::npos || line[first] != '[') return line;
+  const std::size_t end = line.substr(0, longest_label).find(']', first);
+  if (end == std::string_view::npos) return line;
+  line.remove_prefix(end + 1);
+  if (line.starts_with(':')) line.remove_prefix(1);
+  return line;
+}
+
+std::optional<double> decimal_number(std::string_view word) {
+  std::string plain(word.substr(0, word.find_first_not_of("0123456789.,")));
+  if (const std::size_t comma = plain.find(','); comma != std::string::npos) plain[comma] = '.';
+  double value = 0;
+  const auto parsed = std::from_chars(plain.data(), plain.data() + plain.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != plain.data() + plain.size()) return std::nullopt;
+  return value;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 4;
+  const std::size_t shown = names.size() > most ? most - 1 : names.size();
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const bool is_last = i + 1 == names.size();
+    text += (i == 0 ? "" : is_last ? " and " : ", ") + names[i];
+  }
+  if (shown < names.size()) text += fmt::format(" and {} more", names.size() - shown);
+  return text;
 }
 
 tl::unexpected<Error> fail_at(const std::string& file, int line, int column, const std::string& message,

@@ -28,8 +28,21 @@ struct TextLine {
 /// The lines of a text; a carriage return before the newline is dropped.
 std::vector<TextLine> lines_of(std::string_view text);
 
+/// The text with blanks where web pages have those that do not break (U+00A0).
+std::string with_plain_blanks(std::string_view text);
+
 /// The text without the escape sequences that underline and colour it in terminals.
 std::string without_escapes(std::string_view text);
+
+/// The line behind the label of its process that a launcher put there without a blank: "[1,0]<stdout>:", "[0]",
+/// "[rank0]:".
+std::string_view without_label(std::string_view line);
+
+/// A decimal number at the beginning of a word, with a point or, as some locales have it, a comma.
+std::optional<double> decimal_number(std::string_view word);
+
+/// "gpu0", "gpu0 and gpu1", "gpu0, gpu1, gpu2 and 5 more".
+std::string listed(const std::vector<std::string>& names);
 
 /// An error at a place of a file: "file:line:column: ...".
 tl::unexpected<Error> fail_at(const std::string& file, int line, int column, const std::string& message,

@@ -3,18 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+
+#include "topology/import/lines.h"
 
 namespace espalier {
 namespace {
 
 void learn_node(DraftNode& to, const DraftNode& from) {
   if (to.bus.empty()) to.bus = from.bus;
+  if (to.model.empty()) to.model = from.model;
   learn(to.port, from.port);
   learn(to.link_rate, from.link_rate);
   learn(to.links_up, from.links_up);
 }
 
-/// NVLinks that a GPU has by the description, against those that a tool saw up.
+/// NVLinks that GPUs have by the description, against those that a tool saw up.
 void compare_counts(Draft& machine) {
   std::vector<std::int64_t> counts(machine.nodes.size(), 0);
   for (const DraftLink& link : machine.links) {
@@ -22,12 +26,21 @@ void compare_counts(Draft& machine) {
     counts[link.tail] += link.count;
     if (!link.one_way) counts[link.head] += link.count;
   }
+  struct Difference {
+    std::int64_t here = 0, up = 0;
+    std::string source;
+    auto operator<=>(const Difference&) const = default;
+  };
+  std::map<Difference, std::vector<std::string>> gpus;
   for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
     const auto& up = machine.nodes[i].links_up;
     if (!up || up->value == counts[i]) continue;
+    gpus[{counts[i], up->value, up->source}].push_back(machine.nodes[i].id);
+  }
+  for (const auto& [found, names] : gpus) {
     machine.warn(import_codes::contradiction, 0,
-                 fmt::format("{} has {} NVLinks here, and {} are up in {}", machine.nodes[i].id, counts[i], up->value,
-                             up->source),
+                 fmt::format("{} {} {} NVLinks here, and {} are up in {}", listed(names),
+                             names.size() == 1 ? "has" : "each have", found.here, found.up, found.source),
                  "the files may be of different times; capture them again");
   }
 }

@@ -29,7 +29,7 @@ class MachinePlacer {
         return fail(ErrorCode::too_large, fmt::format("the cluster has more than {} nodes", most_imported_nodes),
                     "import fewer machines");
       }
-      place_on(node.host);
+      place_on(node);
     }
     ends_.resize(fabric_.nodes.size());
     for (std::size_t i = 0; i < fabric_.nodes.size(); ++i) place_node(i);
@@ -38,18 +38,35 @@ class MachinePlacer {
   }
 
  private:
-  void place_on(const std::string& host) {
-    const std::size_t first = result_.nodes.size();
-    for (DraftNode node : machine_.nodes) {
+  void place_on(const DraftNode& fabric_host) {
+    const std::string& host = fabric_host.host;
+    std::vector<std::size_t> place(machine_.nodes.size());
+    for (std::size_t i = 0; i < machine_.nodes.size(); ++i) {
+      if (machine_.nodes[i].joins_hosts) {
+        place[i] = place_in_domain(i, fabric_host.domain);
+        continue;
+      }
+      DraftNode node = machine_.nodes[i];
       node.host = host;
-      result_.add(std::move(node));
+      place[i] = result_.add(std::move(node));
     }
     for (DraftLink link : machine_.links) {
-      link.tail += first;
-      link.head += first;
+      link.tail = place[link.tail];
+      link.head = place[link.head];
       result_.links.push_back(std::move(link));
     }
-    for (const std::size_t nic : nics_) nics_of_[host].push_back(first + nic);
+    for (const std::size_t nic : nics_) nics_of_[host].push_back(place[nic]);
+  }
+
+  /// A switch that machines share, once for each domain.
+  std::size_t place_in_domain(std::size_t i, const std::string& domain) {
+    const auto [known, is_new] = switches_.try_emplace({domain, i}, result_.nodes.size());
+    if (is_new) {
+      DraftNode node = machine_.nodes[i];
+      if (!domain.empty()) node.id = domain + "." + node.id;
+      result_.add(std::move(node));
+    }
+    return known->second;
   }
 
   /// What stands for a node of the fabric: all NICs for a host, one of them for its NIC, itself for a switch.
@@ -96,6 +113,7 @@ class MachinePlacer {
   std::vector<std::size_t> nics_;
   std::map<std::string, std::vector<std::size_t>> nics_of_;
   std::map<std::string, std::size_t> next_nic_;
+  std::map<std::pair<std::string, std::size_t>, std::size_t> switches_;  // By domain and place in the machine.
   std::vector<std::vector<std::size_t>> ends_;
 };
 
@@ -115,6 +133,25 @@ Draft one_switch(std::int64_t count) {
     fabric.links.push_back({.tail = host, .head = hub, .medium = Medium::net});
   }
   return fabric;
+}
+
+void assign_domains(Draft& fabric, std::int64_t hosts_per_domain) {
+  const auto size = static_cast<std::size_t>(hosts_per_domain);
+  std::map<std::string, std::size_t> sizes;
+  for (const DraftNode& node : fabric.nodes) sizes[node.domain] += node.is_rank ? 1U : 0U;
+  std::vector<DraftNode*> hosts;  // Whose domain is not known, or larger than a rack.
+  for (DraftNode& node : fabric.nodes) {
+    if (node.is_rank && (node.domain.empty() || sizes[node.domain] > size)) hosts.push_back(&node);
+  }
+  if (hosts.empty()) return;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    hosts[i]->domain = hosts.size() > size ? fmt::format("rack{}", i / size) : std::string();
+  }
+  if (hosts.size() <= size) return;
+  fabric.warn(import_codes::nvlink_domain, 0,
+              fmt::format("no file says which of {} hosts share an NVLink domain: {} that follow each other do",
+                          hosts.size(), size),
+              "Slurm's topology.conf says it, with a block for each domain");
 }
 
 }  // namespace espalier

@@ -13,14 +13,51 @@ constexpr Bandwidth mega(std::int64_t megabytes) { return {megabytes * 1'000'000
 // Architecture" white paper, 900 GB/s both ways.
 constexpr Bandwidth none{};
 constexpr std::array preset_table = {
-    Preset{"v100-sxm", mega(25'000), none, none, mega(15'750), mega(12'500)},
-    Preset{"a100-sxm", mega(25'000), none, none, mega(31'500), mega(25'000)},
-    Preset{"h100-sxm", mega(25'000), none, none, mega(63'000), mega(50'000)},
-    Preset{"h200-sxm", mega(25'000), none, none, mega(63'000), mega(50'000)},
-    Preset{"b200-sxm", mega(50'000), none, none, mega(63'000), mega(50'000)},
-    Preset{"gb200", mega(50'000), none, mega(450'000), mega(63'000), mega(50'000)},
-    Preset{"mi250", none, mega(50'000), none, mega(31'500), mega(25'000)},
-    Preset{"mi300x", none, mega(64'000), none, mega(63'000), mega(50'000)},
+    Preset{"v100-sxm", mega(25'000), none, none, mega(15'750), mega(12'500), "V100"},
+    Preset{"a100-sxm", mega(25'000), none, none, mega(31'500), mega(25'000), "A100"},
+    Preset{"h100-sxm", mega(25'000), none, none, mega(63'000), mega(50'000), "H100"},
+    Preset{"h200-sxm", mega(25'000), none, none, mega(63'000), mega(50'000), "H200"},
+    Preset{"b200-sxm", mega(50'000), none, none, mega(63'000), mega(50'000), "B200"},
+    Preset{"b300-sxm", mega(50'000), none, none, mega(121'000), mega(100'000), "B300"},
+    Preset{"gb200", mega(50'000), none, mega(450'000), mega(63'000), mega(50'000), "GB200"},
+    Preset{"gb300", mega(50'000), none, mega(450'000), mega(121'000), mega(100'000), "GB300"},
+    Preset{"mi250", none, mega(50'000), none, mega(31'500), mega(25'000), "MI250"},
+    Preset{"mi300x", none, mega(64'000), none, mega(63'000), mega(50'000), "MI300X"},
+};
+
+// The profile of a generation is that of the shipped machines of it (configs/). NVSwitches copy and add from their
+// third generation on, that of H100 ("NVIDIA H100 Tensor Core GPU Architecture" white paper).
+constexpr std::array generations = {
+    GpuGeneration{"V100", "70", "nccl-volta"},
+    GpuGeneration{"A100", "80", "nccl-ampere"},
+    GpuGeneration{"A800", "80", "nccl-ampere"},
+    GpuGeneration{"A40", "86", "nccl-ampere"},
+    GpuGeneration{"RTX 4090", "89", "nccl-ampere"},
+    GpuGeneration{"GH200", "90", "nccl-hopper", true},
+    GpuGeneration{"H100", "90", "nccl-hopper", true},
+    GpuGeneration{"H200", "90", "nccl-hopper", true},
+    GpuGeneration{"H800", "90", "nccl-hopper", true},
+    GpuGeneration{"H20", "90", "nccl-hopper", true},
+    GpuGeneration{"GB200", "", "nccl-blackwell", true, usual_domain_gpus},
+    GpuGeneration{"GB300", "", "nccl-blackwell", true, usual_domain_gpus},
+    GpuGeneration{"B200", "100", "nccl-blackwell", true},
+    GpuGeneration{"B300", "103", "nccl-blackwell", true},
+    GpuGeneration{"MI250", "gfx90a", ""},
+    GpuGeneration{"MI300X", "gfx942", "rccl-mi300x"},
+};
+
+struct PciModel {
+  std::string_view id;  ///< Vendor and device.
+  std::string_view generation;
+};
+// pci.ids.
+constexpr std::array pci_models = {
+    PciModel{"10de:1db1", "V100"},     PciModel{"10de:1db5", "V100"},  PciModel{"10de:1db8", "V100"},
+    PciModel{"10de:20b0", "A100"},     PciModel{"10de:20b2", "A100"},  PciModel{"10de:20b5", "A100"},
+    PciModel{"10de:2684", "RTX 4090"}, PciModel{"10de:2330", "H100"},  PciModel{"10de:2331", "H100"},
+    PciModel{"10de:2335", "H200"},     PciModel{"10de:2901", "B200"},  PciModel{"10de:3182", "B300"},
+    PciModel{"10de:2941", "GB200"},    PciModel{"10de:31c2", "GB300"}, PciModel{"1002:740c", "MI250"},
+    PciModel{"1002:74a1", "MI300X"},
 };
 
 struct RateOf {
@@ -64,6 +101,16 @@ Result<const Preset*> find_preset(std::string_view name) {
   for (const std::string_view known : names) all += (all.empty() ? "" : ", ") + std::string(known);
   return fail(ErrorCode::invalid_input, "there is no preset '" + std::string(name.substr(0, 60)) + "'",
               "presets are " + all);
+}
+
+const GpuGeneration* find_generation(std::string_view text) {
+  for (const PciModel& model : pci_models) {
+    if (text == model.id) text = model.generation;
+  }
+  for (const GpuGeneration& each : generations) {
+    if ((!text.empty() && text == each.code) || text.find(each.name) != std::string_view::npos) return &each;
+  }
+  return nullptr;
 }
 
 Bandwidth preset_rate(const Preset& preset, Medium medium) {

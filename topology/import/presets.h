@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,12 +15,29 @@ namespace espalier {
 /// machines of the kind have no such link.
 struct Preset {
   std::string_view name;
-  Bandwidth nvlink;  ///< One NVLink.
-  Bandwidth xgmi;    ///< One xGMI link.
-  Bandwidth c2c;     ///< The whole of a GPU's NVLink-C2C.
-  Bandwidth pcie;    ///< Sixteen lanes.
-  Bandwidth net;     ///< One NIC.
+  Bandwidth nvlink;             ///< One NVLink.
+  Bandwidth xgmi;               ///< One xGMI link.
+  Bandwidth c2c;                ///< The whole of a GPU's NVLink-C2C.
+  Bandwidth pcie;               ///< Sixteen lanes.
+  Bandwidth net;                ///< One NIC.
+  std::string_view generation;  ///< Of its GPUs: a name that `find_generation` knows.
 };
+
+/// What the generation of a machine's GPUs tells beside rates.
+struct GpuGeneration {
+  std::string_view name;         ///< What its models' names hold, such as "H100".
+  std::string_view code;         ///< Compute capability ("90") or architecture ("gfx942").
+  std::string_view profile;      ///< The shipped profile of what NCCL or RCCL adds there; empty: none is shipped.
+  bool switches_add = false;     ///< Its NVSwitches copy and add (NVLink SHARP).
+  std::int64_t domain_gpus = 0;  ///< GPUs that a rack's NVSwitches join over its machines; 0: machines stand alone.
+};
+
+/// By compute capability, architecture, PCI vendor and device ("10de:2330"), or the name of a model ("NVIDIA H100 80GB
+/// HBM3"); null when it is not known.
+const GpuGeneration* find_generation(std::string_view text);
+
+/// GPUs of an NVLink domain over several machines: NVL72.
+inline constexpr std::int64_t usual_domain_gpus = 72;
 
 std::span<const Preset> presets();
 /// Errors: invalid_input with all names.

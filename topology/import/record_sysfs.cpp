@@ -79,6 +79,7 @@ std::string record_pci(const fs::path& sys) {
     const std::string parent = device.parent_path().filename();
     if (is_address(parent)) line += " parent=" + normal_bus(parent);
     line += fmt::format(" class={} vendor={}", device_class, hexadecimal(device / "vendor"));
+    if (const std::string model = hexadecimal(device / "device"); !model.empty()) line += " device=" + model;
     line += number_field("numa", first_word(device / "numa_node"));
     // The speed at rest is not the speed at work; a width does not change.
     line += number_field("speed", first_word(device / "max_link_speed"));

@@ -17,6 +17,7 @@ struct DetectFlags {
   std::string root = "/";
   std::string record;
   std::string preset;
+  bool in_network = false;
   std::string name = "detected";
   std::string output = "-";
 };
@@ -64,7 +65,7 @@ ExitCode detect(const Console& console, const DetectFlags& flags) {
   if (!has_gpus || recorded->find("vendor=10de") != std::string::npos) files.push_back({"sysfs", *recorded});
   if (has_gpus) files.push_back({"nvml", *gpus});
   files.insert(files.end(), given.begin(), given.end());
-  const ImportOptions options{.preset = flags.preset, .name = flags.name};
+  const ImportOptions options{.preset = flags.preset, .in_network = flags.in_network, .name = flags.name};
   // What was printed elsewhere, or within a machine that shows its GPUs to their driver only, describes a machine
   // itself.
   auto imported = !given.empty() && !has_gpus && !records_gpus(*recorded)
@@ -78,9 +79,10 @@ ExitCode detect(const Console& console, const DetectFlags& flags) {
   if (!imported) return console.refuse(imported.error());
   console.show(imported->warnings);
   console.show(find_asymmetry(imported->topology));
+  for (const std::string& note : imported->notes) console.note(note);
   const auto written = write_file(flags.output, [&](std::ostream& stream) -> Result<void> {
-    stream << (console.json ? write_topology_json(imported->topology, imported->provenance) + "\n"
-                            : write_topology(imported->topology, imported->provenance));
+    stream << (console.json ? write_topology_json(imported->topology, imported->provenance, imported->profile) + "\n"
+                            : write_topology(imported->topology, imported->provenance, imported->profile));
     return {};
   });
   return written ? ExitCode::ok : console.refuse(written.error());
@@ -100,6 +102,8 @@ void add_topo_detect_command(CLI::App& topo, Session& session) {
       ->option_text("FILE");
   command->add_option("--preset", flags->preset, "Kind of machine whose rates fill in what sysfs does not have")
       ->option_text("NAME");
+  command->add_flag("--in-network", flags->in_network,
+                    "Switches that can copy and add in the network (NVLink SHARP) do");
   command->add_option("--name", flags->name, "Name of the topology")->option_text("NAME (detected)");
   command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")->option_text("FILE");
   command->footer(

@@ -55,19 +55,46 @@ Result<std::vector<std::int64_t>> parse_dims(const std::string& text) {
   return dims;
 }
 
+/// The same network, whose switches copy and add. Errors: invalid_input where there are none.
+Result<Topology> with_adding_switches(const Topology& topology) {
+  std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
+  bool has_switch = false;
+  for (Node& node : nodes) {
+    node.multicast = node.reduction = node.kind == NodeKind::switch_node;
+    has_switch = has_switch || node.reduction;
+  }
+  if (!has_switch) {
+    return fail(ErrorCode::invalid_input, "--in-network is of switches, and this network has none",
+                "generate a cluster, rail-boxes or a fabric");
+  }
+  return Topology::make(topology.name(), std::move(nodes), {topology.links().begin(), topology.links().end()});
+}
+
 /// One family: its verb, what makes the topology once the flags are parsed, and where the file goes.
 void add_family(CLI::App& gen, Session& session, const std::string& name, const std::string& what,
                 const std::function<Generator(CLI::App&)>& add_flags) {
   CLI::App* command = gen.add_subcommand(name, what);
-  const auto output = std::make_shared<std::string>("-");
+  struct Flags {
+    std::string output = "-";
+    std::string profile;
+    bool in_network = false;
+  };
+  const auto flags = std::make_shared<Flags>();
   const Generator generate = add_flags(*command);
-  command->add_option("-o,--output", *output, "Write to this file (- is standard output)")->option_text("FILE");
-  command->callback([generate, output, &session] {
-    session.run = [generate, output, &session] {
-      const auto topology = generate();
+  command
+      ->add_option("--profile", flags->profile,
+                   "What software runs there, for the file to name: a shipped profile, or a YAML file beside it")
+      ->option_text("NAME|FILE");
+  command->add_flag("--in-network", flags->in_network, "Switches copy and add in the network (NVLink SHARP, SHARP)");
+  command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")->option_text("FILE");
+  command->callback([generate, flags, &session] {
+    session.run = [generate, flags, &session] {
+      auto topology = generate();
+      if (topology && flags->in_network) topology = with_adding_switches(*topology);
       if (!topology) return session.console.refuse_usage(topology.error());
-      const auto written = write_file(*output, [&](std::ostream& stream) -> Result<void> {
-        stream << (session.console.json ? write_topology_json(*topology) + "\n" : write_topology(*topology));
+      const auto written = write_file(flags->output, [&](std::ostream& stream) -> Result<void> {
+        stream << (session.console.json ? write_topology_json(*topology, {}, flags->profile) + "\n"
+                                        : write_topology(*topology, {}, flags->profile));
         return {};
       });
       return written ? ExitCode::ok : session.console.refuse(written.error());

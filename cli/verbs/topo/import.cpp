@@ -44,9 +44,10 @@ ExitCode import_files(const Console& console, const ImportFlags& flags) {
   std::vector<Diagnostic> odd = find_asymmetry(imported->topology);
   for (Diagnostic& warning : odd) warning.place.file = flags.files.front();
   console.show(odd);
+  for (const std::string& note : imported->notes) console.note(note);
   const auto written = write_file(flags.output, [&](std::ostream& stream) -> Result<void> {
-    stream << (console.json ? write_topology_json(imported->topology, imported->provenance) + "\n"
-                            : write_topology(imported->topology, imported->provenance));
+    stream << (console.json ? write_topology_json(imported->topology, imported->provenance, imported->profile) + "\n"
+                            : write_topology(imported->topology, imported->provenance, imported->profile));
     return {};
   });
   return written ? ExitCode::ok : console.refuse(written.error());
@@ -78,6 +79,12 @@ void add_topo_import_command(CLI::App& topo, Session& session) {
       ->add_option("--replicate", flags->options.boxes,
                    "Copies of the machine, joined by their NICs through one switch")
       ->option_text("N");
+  command
+      ->add_option("--nics", flags->options.nics,
+                   "NICs of the machine that the fabric joins, such as mlx5_[1-8]; the others are left out")
+      ->option_text("NAMES");
+  command->add_flag("--in-network", flags->options.in_network,
+                    "Switches that can copy and add in the network (NVLink SHARP, SHARP) do");
   command->add_option("--name", flags->options.name, "Name of the topology (default: that of the first file)");
   command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")->option_text("FILE");
   command->footer(
@@ -85,7 +92,7 @@ void add_topo_import_command(CLI::App& topo, Session& session) {
       examples({R"(printf '\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU1\tNV4\tX\n' | espalier topo import - --preset a100-sxm)",
                 "nvidia-smi topo -m | espalier topo import - --preset a100-sxm -o box.yaml",
                 "espalier topo import nccl-topo.xml nvlink-s.txt -o box.yaml",
-                "espalier topo import nccl-topo.xml --replicate 16 -o cluster.yaml"}));
+                "espalier topo import nccl-topo.xml --replicate 16 --nics 'mlx5_[1-8]' -o cluster.yaml"}));
   command->callback(
       [flags, &session] { session.run = [flags, &session] { return import_files(session.console, *flags); }; });
 }

@@ -54,28 +54,52 @@ bool is_dot(std::string_view text) {
 constexpr std::array readers = {
     FormatReader{"nccl-topo", "NCCL topology XML (NCCL_TOPO_DUMP_FILE), of RCCL too", is_nccl_topology,
                  read_nccl_topology},
-    FormatReader{"nvidia-links", "nvidia-smi nvlink -s or -R, beside nvidia-topo", is_nvidia_links, read_nvidia_links},
-    FormatReader{"nvidia-topo", "nvidia-smi topo -m", is_nvidia_matrix, read_nvidia_matrix},
-    FormatReader{"ibnetdiscover", "ibnetdiscover", is_ibnetdiscover, read_ibnetdiscover},
+    FormatReader{"nvidia-links", "nvidia-smi nvlink -s or -R, beside nvidia-topo", is_nvidia_links, read_nvidia_links,
+                 true},
+    FormatReader{"nvidia-topo", "nvidia-smi topo -m", is_nvidia_matrix, read_nvidia_matrix, true},
+    FormatReader{"ibnetdiscover", "ibnetdiscover", is_ibnetdiscover, read_ibnetdiscover, true},
     FormatReader{"hwloc", "hwloc XML (lstopo of.xml)", is_hwloc, read_hwloc},
-    FormatReader{"rocm-topo", "rocm-smi --showtopo", is_rocm_topology, read_rocm_topology},
+    FormatReader{"rocm-topo", "rocm-smi --showtopo", is_rocm_topology, read_rocm_topology, true},
     FormatReader{"astra-sim", "ASTRA-sim network file (analytical)", is_astra_network, read_astra_network},
     FormatReader{"simai", "SimAI topology", is_simai, read_simai},
-    FormatReader{"slurm-conf", "Slurm topology.conf, tree or block", is_slurm_conf, read_slurm_conf},
+    FormatReader{"slurm-conf", "Slurm topology.conf, tree or block", is_slurm_conf, read_slurm_conf, true},
     FormatReader{"slurm-yaml", "Slurm topology.yaml", is_slurm_yaml, read_slurm_yaml},
     FormatReader{"dot", "DOT, with bandwidth= of edges", is_dot, read_dot},
     FormatReader{"sysfs", "espalier topo detect --record", is_sysfs, read_sysfs},
     FormatReader{"nvml", "espalier topo detect --record, where NVIDIA's driver is", is_nvml, read_nvml},
 };
 
+/// A printout of nvidia-smi and what it begins with.
+struct PastePart {
+  std::string_view format;
+  std::string_view mark;
+};
+constexpr std::array paste_parts = {PastePart{"nvidia-topo", "GPU0"}, PastePart{"nvidia-links", "GPU 0:"}};
+
+/// The reader, and that of another printout of nvidia-smi that stands somewhere in the text.
+std::vector<const FormatReader*> with_pasted(const FormatReader& reader, std::string_view text) {
+  std::vector<const FormatReader*> found = {&reader};
+  if (std::ranges::find(paste_parts, reader.name, &PastePart::format) == paste_parts.end()) return found;
+  for (const PastePart& part : paste_parts) {
+    const std::size_t at = text.find(part.mark);
+    if (part.format == reader.name || at == std::string_view::npos) continue;
+    const auto* const other = std::ranges::find(readers, part.format, &FormatReader::name);
+    const std::size_t line = text.substr(0, at).rfind('\n') + 1;
+    if (other->sniffs(text.substr(line))) found.push_back(other);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::span<const FormatReader> format_readers() { return readers; }
 
-Result<const FormatReader*> find_format(std::string_view name, std::string_view text, const std::string& file) {
+Result<std::vector<const FormatReader*>> find_formats(std::string_view name, std::string_view text,
+                                                      const std::string& file) {
   std::vector<std::string_view> names;
   for (const FormatReader& reader : readers) {
-    if (name.empty() ? reader.sniffs(text) : reader.name == name) return &reader;
+    if (name.empty() && reader.sniffs(text)) return with_pasted(reader, text);
+    if (reader.name == name) return std::vector{&reader};
     names.push_back(reader.name);
   }
   if (name.empty()) {

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "topology/import/draft.h"
@@ -20,13 +21,16 @@ struct FormatReader {
   /// Whether a text that no other format claims before is in this one: by what its beginning must hold.
   bool (*sniffs)(std::string_view text);
   Result<Draft> (*read)(std::string_view text, const std::string& file);
+  bool is_printout = false;  ///< Lines of a tool, whose last one may have been cut when it was copied.
 };
 
 /// In the order in which they are tried.
 std::span<const FormatReader> format_readers();
 
-/// By name, or by the look of the text when the name is empty.
+/// By name, or by the look of the text when the name is empty: several where people pasted several printouts of
+/// nvidia-smi into one file.
 /// Errors: invalid_input for an unknown name, and for a text that looks like none of them, naming the file.
-Result<const FormatReader*> find_format(std::string_view name, std::string_view text, const std::string& file);
+Result<std::vector<const FormatReader*>> find_formats(std::string_view name, std::string_view text,
+                                                      const std::string& file);
 
 }  // namespace espalier

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -31,6 +31,7 @@ class HwlocReader {
       if (auto read = read_object(object, std::nullopt); !read) return tl::unexpected(read.error());
     }
     number_gpus();
+    correct_idle_gpus();
     for (std::size_t i = 0; i < cpus_.size(); ++i) {
       for (std::size_t j = i + 1; j < cpus_.size(); ++j) {
         draft_.links.push_back({.tail = cpus_[i], .head = cpus_[j], .medium = Medium::smp});
@@ -79,9 +80,17 @@ class HwlocReader {
     DraftNode node{.id = is_display ? driver_name : nic_name(device),
                    .kind = is_display ? NodeKind::gpu : NodeKind::nic,
                    .is_rank = is_display};
+    if (is_display) node.model = pci_model(kind);
     const std::size_t added = add_device(device, parent, std::move(node));
+    if (is_display) gpu_kinds_[added] = kind.substr(0, kind.find(']'));
     name_object(device, "PCIDev", added);
     for (const xml_node child : device.children("object")) name_object(child, "OSDev", added);
+  }
+
+  /// "10de:20b5" of "0302 [10de:20b5] [10de:1533] a1".
+  static std::string pci_model(std::string_view kind) {
+    const std::size_t begin = kind.find('['), end = kind.find(']');
+    return begin < end && end != std::string_view::npos ? std::string(kind.substr(begin + 1, end - begin - 1)) : "";
   }
 
   /// Whether a device that no compute driver names is a GPU nevertheless, as hwloc is often built without such drivers:
@@ -101,6 +110,57 @@ class HwlocReader {
       if (!node.id.empty()) continue;
       while (taken.contains(fmt::format("gpu{}", next))) ++next;
       node.id = fmt::format("gpu{}", next++);
+    }
+  }
+
+  /// Whether a GPU's rate is one of a GPU at rest: of four lanes' worth or less, or sixteen lanes of PCIe 2. A slot
+  /// that is narrower shows half a rate, or a quarter, of PCIe 3 and later.
+  static bool is_at_rest(Bandwidth rate) {
+    constexpr Bandwidth first{4'000'000'000}, second{8'000'000'000};  // Sixteen lanes of 2.5 and of 5 GT/s.
+    return rate <= first || rate == second;
+  }
+
+  /// What hwloc has is the rate at the moment, which GPUs lower while they have nothing to do: the fastest of alike
+  /// GPUs shows what all can, and where all are at rest none does.
+  void correct_idle_gpus() {
+    std::map<std::string, std::optional<Known<Bandwidth>>, std::less<>> fastest;
+    for (const auto& [gpu, kind] : gpu_kinds_) {
+      const auto& rate = rate_above(gpu);
+      auto& best = fastest[kind];
+      if (rate && !is_at_rest(rate->value) && (!best || rate->value > best->value)) best = rate;
+    }
+    std::vector<std::string> corrected, unknown;
+    for (const auto& [gpu, kind] : gpu_kinds_) {
+      const auto rate = rate_above(gpu);
+      if (!rate || !is_at_rest(rate->value)) continue;
+      const auto& best = fastest[kind];
+      (best ? corrected : unknown).push_back(draft_.nodes[gpu].id);
+      set_rate_of_slot(gpu, rate->value, best);
+    }
+    if (!corrected.empty()) {
+      draft_.warn(import_codes::unbelievable, 0,
+                  "the PCIe rate of " + listed(corrected) + " is one of idle GPUs, below that of the same model",
+                  "the rate of the faster ones was taken");
+    }
+    if (!unknown.empty()) {
+      draft_.warn(import_codes::unbelievable, 0, "the PCIe rate of " + listed(unknown) + " is one of idle GPUs",
+                  "it is taken from the preset, or assumed; capture the file while the GPUs work");
+    }
+  }
+
+  [[nodiscard]] const std::optional<Known<Bandwidth>>& rate_above(std::size_t node) const {
+    return draft_.links[above_.at(node)].bandwidth;
+  }
+
+  /// Ports above a GPU show the rate of the same lanes, as long as nothing else is below them.
+  void set_rate_of_slot(std::size_t node, Bandwidth shown, const std::optional<Known<Bandwidth>>& rate) {
+    while (above_.contains(node)) {
+      DraftLink& link = draft_.links[above_[node]];
+      if (!link.bandwidth || link.bandwidth->value != shown) return;
+      link.bandwidth = rate;
+      node = link.head;
+      const auto is_below = [&](const DraftLink& other) { return other.medium == Medium::pcie && other.head == node; };
+      if (draft_.nodes[node].kind != NodeKind::pcie || std::ranges::count_if(draft_.links, is_below) > 1) return;
     }
   }
 
@@ -136,15 +196,14 @@ class HwlocReader {
     }
     DraftLink link{.head = *parent, .medium = Medium::pcie};
     link.tail = draft_.add(std::move(node));
-    const std::string_view speed = device.attribute("pci_link_speed").value();
-    double gigabytes = 0;
-    const auto parsed = std::from_chars(speed.data(), speed.data() + speed.size(), gigabytes);
+    const auto gigabytes = decimal_number(device.attribute("pci_link_speed").value());
     constexpr double most = 1000;
-    if (parsed.ec == std::errc() && gigabytes > 0.001 && gigabytes < most) {
-      link.bandwidth = {{static_cast<std::int64_t>(gigabytes * 1000) * 1'000'000},
+    if (gigabytes && *gigabytes > 0.001 && *gigabytes < most) {
+      link.bandwidth = {{static_cast<std::int64_t>(*gigabytes * 1000) * 1'000'000},
                         Origin::captured,
                         draft_.file + ": pci_link_speed"};
     }
+    above_[link.tail] = draft_.links.size();
     draft_.links.push_back(std::move(link));
     return draft_.links.back().tail;
   }
@@ -215,6 +274,8 @@ class HwlocReader {
   const XmlFile& xml_;
   Draft draft_;
   std::vector<std::size_t> cpus_;
+  std::map<std::size_t, std::size_t> above_;                 // By device: its link upwards.
+  std::map<std::size_t, std::string> gpu_kinds_;             // By GPU: its class, vendor and model.
   std::map<std::string, std::size_t, std::less<>> objects_;  // by type and gp_index
   int bridges_ = 0, switches_ = 0, nics_ = 0;
 };

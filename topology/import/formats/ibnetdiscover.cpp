@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 
+#include "base/counted.h"
 #include "topology/import/formats/readers.h"
 #include "topology/import/lines.h"
 
@@ -63,65 +65,97 @@ std::string switch_name(std::string_view guid, std::string_view description) {
   return std::string(is_one_word ? description : guid);
 }
 
-class FabricReader {
- public:
-  explicit FabricReader(const std::string& file) {
-    draft_.file = file;
-    draft_.scope = Draft::Scope::fabric;
+/// "node01 mlx5_0" or "node01 HCA-1": the host, and the adapter's name there; nothing for descriptions of the card's
+/// model.
+std::optional<std::pair<std::string_view, std::string_view>> host_and_adapter(std::string_view description) {
+  const auto words = TextLine{description, 0}.words();
+  if (words.size() != 2 || words[0].text.starts_with("MT") ||
+      words[1].text.find_first_of("0123456789") == std::string_view::npos) {
+    return std::nullopt;
   }
+  return std::pair(words[0].text, words[1].text);
+}
 
-  Result<Draft> read(std::string_view text) {
+bool has_ignoring_case(std::string_view text, std::string_view lower) {
+  return std::ranges::search(text, lower, {}, [](char letter) {
+           return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+         }).begin() != text.end();
+}
+
+/// What holds no ranks although it is no switch.
+enum class Role { network_switch, host, aggregation_node, router, gateway };
+
+struct FabricDevice {
+  std::string guid;         ///< "S-...", "H-..." or "R-...".
+  std::string description;  ///< Of its own block, else of a port that leads to it.
+  std::string image;        ///< The system image of its block: one for all devices of a chassis.
+  std::string model;        ///< The device id of its block.
+};
+
+struct FabricCable {
+  std::size_t tail = 0;
+  std::size_t head = 0;
+  Known<Bandwidth> rate;
+};
+
+/// The blocks as they are printed: devices and what joins them.
+class FabricText {
+ public:
+  explicit FabricText(const std::string& file) : file_(file) {}
+
+  std::vector<FabricDevice> devices;
+  std::vector<FabricCable> cables;
+  std::vector<int> self_cables;  ///< Lines of cables that lead back to their own device.
+
+  Result<void> read(std::string_view text) {
     for (const TextLine& line : lines_of(text)) {
       const auto words = line.words();
       if (words.empty()) continue;
       const std::string_view first = words[0].text;
       if (first == "Switch" || first == "Ca" || first == "Rt") {
-        const auto parts = quoted_parts(line.text);
-        if (parts.empty() || parts[0].size() < 3) {
-          return fail_at(draft_.file, line.number, 1, "this block has no \"S-...\" or \"H-...\"",
-                         "copy the whole of what was printed");
-        }
-        current_ = find_device(parts[0], parts.size() > 1 ? parts[1] : "");
-      } else if (first.starts_with("[")) {
-        if (auto read = read_port(line, words); !read) return tl::unexpected(read.error());
+        if (auto read = begin_block(line); !read) return read;
+      } else if (is_port(first)) {
+        if (auto read = read_port(line, words); !read) return read;
+      } else if (const std::size_t equals = first.find('='); equals != std::string_view::npos) {
+        const std::string value(first.substr(equals + 1));
+        if (first.starts_with("vendid=")) image_ = model_ = "";
+        if (first.starts_with("sysimgguid=")) image_ = value;
+        if (first.starts_with("devid=")) model_ = value;
       }
     }
-    if (devices_.empty())
-      return fail_at(draft_.file, 1, 1, "there is no 'Switch' and no 'Ca'", "copy all that ibnetdiscover prints");
-    rate_adapters();
-    return std::move(draft_);
+    if (devices.empty()) {
+      return fail_at(file_, 1, 1, "there is no 'Switch' and no 'Ca'", "copy all that ibnetdiscover prints");
+    }
+    return {};
   }
 
  private:
-  /// A switch, or an adapter below its host. Ports name devices before their own blocks come.
-  std::size_t find_device(std::string_view guid, std::string_view description) {
-    if (const auto known = devices_.find(guid); known != devices_.end()) return known->second;
-    std::size_t node = 0;
-    if (guid.starts_with("S-")) {
-      node = draft_.add({.id = switch_name(guid, description), .kind = NodeKind::switch_node});
-    } else {
-      node = add_adapter(guid, description);
-    }
-    devices_.emplace(guid, node);
-    return node;
+  /// "[1](guid)", and not a shell's "[root@head".
+  static bool is_port(std::string_view word) {
+    return word.starts_with('[') && whole_number(word.substr(1, word.find(']') - 1));
   }
 
-  /// "node01 mlx5_0": the host, and the adapter's name there; other descriptions are of the card's model.
-  std::size_t add_adapter(std::string_view guid, std::string_view description) {
-    const auto words = TextLine{description, 0}.words();
-    const bool is_host = words.size() == 2 && !words[0].text.starts_with("MT") &&
-                         words[1].text.find_first_of("0123456789") != std::string_view::npos;
-    const std::string host(is_host ? words[0].text : guid);
-    const std::string adapter(is_host ? words[1].text : "nic");
-    auto known = hosts_.find(host);
-    if (known == hosts_.end()) {
-      const std::size_t node = draft_.add({.id = host, .kind = NodeKind::cpu, .is_rank = true, .host = host});
-      known = hosts_.emplace(host, node).first;
+  Result<void> begin_block(const TextLine& line) {
+    const auto parts = quoted_parts(line.text);
+    if (parts.empty() || parts[0].size() < 3) {
+      return fail_at(file_, line.number, 1, "this block has no \"S-...\" or \"H-...\"",
+                     "copy the whole of what was printed");
     }
-    const std::size_t nic = draft_.add({.id = adapter, .kind = NodeKind::nic, .host = host});
-    adapter_links_.emplace_back(nic, draft_.links.size());
-    draft_.links.push_back({.tail = known->second, .head = nic, .medium = Medium::pcie});
-    return nic;
+    current_ = find_device(parts[0], parts.size() > 1 ? parts[1] : "");
+    FabricDevice& device = devices[*current_];
+    if (parts.size() > 1) device.description = parts[1];
+    device.image = image_;
+    device.model = model_;
+    image_ = model_ = "";
+    return {};
+  }
+
+  /// Ports name devices before their own blocks come.
+  std::size_t find_device(std::string_view guid, std::string_view description) {
+    const auto known = by_guid_.find(guid);
+    if (known != by_guid_.end()) return known->second;
+    devices.push_back({.guid = std::string(guid), .description = std::string(description), .image = {}, .model = {}});
+    return by_guid_.emplace(guid, devices.size() - 1).first->second;
   }
 
   /// `[1](guid) "S-guid"[4] # ... 4xHDR`: what the port of the current block leads to. Both ends list a cable.
@@ -138,28 +172,123 @@ class FabricReader {
                               : whole_number(line.text.substr(behind + 2, end - behind - 2));
     const auto rate = port_rate(words.back().text);
     if (!current_ || !port || !far_port || parts[0].size() < 3) {
-      return fail_at(draft_.file, line.number, words[0].column, cited(line.text) + " is no port of a block",
+      return fail_at(file_, line.number, words[0].column, cited(line.text) + " is no port of a block",
                      "ports are [1] \"S-0123\"[2] # \"name\" lid 3 4xHDR, behind the line of their switch or adapter");
     }
     if (!rate) {
-      return fail_at(draft_.file, line.number, words.back().column,
-                     cited(words.back().text) + " is no rate of InfiniBand", "write it as 4xHDR");
+      return fail_at(file_, line.number, words.back().column, cited(words.back().text) + " is no rate of InfiniBand",
+                     "write it as 4xHDR");
     }
     // A switch's line gives the name of what is at the other end behind '#', an adapter's line that of itself first.
     const std::size_t far = find_device(parts[0], parts.size() > 1 ? parts.back() : "");
     std::pair near_end{*current_, *port}, far_end{far, *far_port};
     if (!seen_.insert(std::minmax(near_end, far_end)).second) return {};
     if (far == *current_) {
-      draft_.warn(import_codes::left_out, line.number,
-                  fmt::format("a cable joins {} with itself", draft_.nodes[far].id), "it was left out");
+      self_cables.push_back(line.number);
       return {};
     }
-    draft_.links.push_back(
-        {.tail = *current_,
-         .head = far,
-         .medium = Medium::net,
-         .bandwidth = Known<Bandwidth>{*rate, Origin::captured, draft_.file + ": " + std::string(words.back().text)}});
+    cables.push_back({*current_, far, {*rate, Origin::captured, file_ + ": " + std::string(words.back().text)}});
     return {};
+  }
+
+  const std::string& file_;
+  std::map<std::string, std::size_t, std::less<>> by_guid_;
+  std::set<std::pair<std::pair<std::size_t, std::int64_t>, std::pair<std::size_t, std::int64_t>>> seen_;
+  std::optional<std::size_t> current_;
+  std::string image_, model_;  // Of the block that comes.
+};
+
+/// The hosts and switches of a fabric that was read.
+class FabricDraft {
+ public:
+  FabricDraft(const FabricText& text, const std::string& file) : text_(text) {
+    draft_.file = file;
+    draft_.scope = Draft::Scope::fabric;
+    for (const FabricDevice& device : text.devices) {
+      if (device.guid.starts_with("S-") && !device.image.empty()) switch_images_.insert(device.image);
+    }
+  }
+
+  Draft build() {
+    for (const FabricDevice& device : text_.devices) {
+      const Role role = role_of(device);
+      roles_.push_back(role);
+      nodes_.push_back(role == Role::network_switch ? add_switch(device)
+                       : role == Role::host         ? add_adapter(device)
+                                                    : std::size_t{0});
+    }
+    for (const FabricCable& cable : text_.cables) add_cable(cable);
+    for (const int line : text_.self_cables) {
+      draft_.warn(import_codes::left_out, line, "a cable leads back to the device that it comes from",
+                  "it was left out");
+    }
+    warn_of_others();
+    rate_adapters();
+    return std::move(draft_);
+  }
+
+ private:
+  /// Aggregation nodes are the ends of switches that add (SHARP); a chassis has one system image for its parts.
+  [[nodiscard]] Role role_of(const FabricDevice& device) const {
+    constexpr std::string_view aggregation_model = "0xcf09";
+    if (device.guid.starts_with("S-")) return Role::network_switch;
+    if (device.guid.starts_with("R-")) return Role::router;
+    if (has_ignoring_case(device.description, "aggregation node") || device.model == aggregation_model) {
+      return Role::aggregation_node;
+    }
+    if (host_and_adapter(device.description)) return Role::host;
+    if (has_ignoring_case(device.description, "router")) return Role::router;
+    const bool is_in_chassis = switch_images_.contains(device.image);
+    const bool names_gateway = std::ranges::any_of(std::array{"gateway", "skyway", "bridgex"}, [&](const char* name) {
+      return has_ignoring_case(device.description, name);
+    });
+    return is_in_chassis || names_gateway ? Role::gateway : Role::host;
+  }
+
+  std::size_t add_switch(const FabricDevice& device) {
+    return draft_.add({.id = switch_name(device.guid, device.description), .kind = NodeKind::switch_node});
+  }
+
+  /// An adapter below its host; one that only names its model is a host by its GUID.
+  std::size_t add_adapter(const FabricDevice& device) {
+    const auto named = host_and_adapter(device.description);
+    const std::string host(named ? named->first : device.guid);
+    auto known = hosts_.find(host);
+    if (known == hosts_.end()) {
+      const std::size_t node = draft_.add({.id = host, .kind = NodeKind::cpu, .is_rank = true, .host = host});
+      known = hosts_.emplace(host, node).first;
+    }
+    const std::size_t nic =
+        draft_.add({.id = named ? std::string(named->second) : "nic", .kind = NodeKind::nic, .host = host});
+    adapter_links_.emplace_back(nic, draft_.links.size());
+    draft_.links.push_back({.tail = known->second, .head = nic, .medium = Medium::pcie});
+    return nic;
+  }
+
+  void add_cable(const FabricCable& cable) {
+    for (const auto& [end, other] : {std::pair{cable.tail, cable.head}, std::pair{cable.head, cable.tail}}) {
+      const bool is_sharp = roles_[end] == Role::aggregation_node && roles_[other] == Role::network_switch;
+      if (is_sharp) draft_.nodes[nodes_[other]].adds = true;
+    }
+    const auto stays = [&](std::size_t end) { return roles_[end] <= Role::host; };
+    if (!stays(cable.tail) || !stays(cable.head)) return;
+    draft_.links.push_back(
+        {.tail = nodes_[cable.tail], .head = nodes_[cable.head], .medium = Medium::net, .bandwidth = cable.rate});
+  }
+
+  void warn_of_others() {
+    std::vector<std::string> left_out;
+    std::size_t all = 0;
+    for (const auto& [role, name] : {std::pair{Role::aggregation_node, "SHARP aggregation node"},
+                                     std::pair{Role::router, "router"}, std::pair{Role::gateway, "gateway"}}) {
+      const auto count = static_cast<std::size_t>(std::ranges::count(roles_, role));
+      if (count > 0) left_out.push_back(counted(count, name));
+      all += count;
+    }
+    if (all == 0) return;
+    draft_.warn(import_codes::left_out, 0,
+                listed(left_out) + (all == 1 ? " is no host and was left out" : " are no hosts and were left out"),
+                "hosts are known by descriptions such as \"node01 mlx5_0\"");
   }
 
   /// The file does not say how adapters are joined to their hosts: as fast as their ports, so that they limit nothing.
@@ -174,18 +303,21 @@ class FabricReader {
     }
   }
 
+  const FabricText& text_;
   Draft draft_;
-  std::map<std::string, std::size_t, std::less<>> devices_;
+  std::set<std::string> switch_images_;
+  std::vector<Role> roles_;         // By device.
+  std::vector<std::size_t> nodes_;  // By device that stays.
   std::map<std::string, std::size_t> hosts_;
   std::vector<std::pair<std::size_t, std::size_t>> adapter_links_;  // NIC, its link to the host
-  std::set<std::pair<std::pair<std::size_t, std::int64_t>, std::pair<std::size_t, std::int64_t>>> seen_;
-  std::optional<std::size_t> current_;
 };
 
 }  // namespace
 
 Result<Draft> read_ibnetdiscover(std::string_view text, const std::string& file) {
-  return FabricReader(file).read(text);
+  FabricText fabric(file);
+  if (auto read = fabric.read(text); !read) return tl::unexpected(read.error());
+  return FabricDraft(fabric, file).build();
 }
 
 }  // namespace espalier

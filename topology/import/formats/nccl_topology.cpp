@@ -51,6 +51,12 @@ class NcclTopologyReader {
           fmt::format("{} PCIe bridges show one lane of PCIe 1, as those of virtual machines do", virtual_bridges_),
           "their rates are taken from the preset, or assumed");
     }
+    if (!virtual_.empty()) {
+      draft_.warn(import_codes::left_out, first_virtual_,
+                  listed(virtual_) + (virtual_.size() == 1 ? " is no network card" : " are no network cards"),
+                  virtual_.size() == 1 ? "it was left out" : "they were left out");
+    }
+    mark_racks();
     join_sockets();
     compare_directions();
     return std::move(draft_);
@@ -148,6 +154,7 @@ class NcclTopologyReader {
     const std::string sm = element.attribute("sm").value();
     std::string architecture = element.attribute("gcn").value();
     if (whole_number(architecture)) architecture = architecture == "910" ? "gfx90a" : "gfx" + architecture;
+    gpu.model = sm.empty() ? architecture : sm;
     if (const Bandwidth nvlink = nvlink_rate_of(sm); nvlink.bytes_per_second > 0) {
       gpu.link_rate = {nvlink, Origin::preset, "compute capability " + sm};
     } else if (const Bandwidth xgmi = xgmi_rate_of(architecture); xgmi.bytes_per_second > 0) {
@@ -176,8 +183,8 @@ class NcclTopologyReader {
     for (const xml_node net : ports) {
       const std::string name = net.attribute("name").value();
       if (is_virtual_interface(name)) {
-        draft_.warn(import_codes::left_out, xml_.line(net), fmt::format("{} is no network card", name),
-                    "it was left out");
+        if (virtual_.empty()) first_virtual_ = xml_.line(net);
+        if (std::ranges::find(virtual_, name) == virtual_.end()) virtual_.push_back(name);
         continue;
       }
       const auto speed = xml_.integer(net, "speed", 0, -1, 100'000'000);
@@ -223,6 +230,12 @@ class NcclTopologyReader {
       draft_.links.push_back(std::move(to_cpu));
     }
     return {};
+  }
+
+  /// NVSwitches of GPUs beside Grace CPUs are in the rack, and serve its other trays as well.
+  void mark_racks() {
+    if (hosts_.size() > 1 || !draft_.has(Medium::c2c)) return;
+    for (DraftNode& node : draft_.nodes) node.joins_hosts = node.kind == NodeKind::switch_node;
   }
 
   /// Links that a file lists one by one, or to several NVSwitches, are counted together.
@@ -329,6 +342,8 @@ class NcclTopologyReader {
   std::map<std::size_t, std::size_t> above_;
   int virtual_bridges_ = 0;
   int first_virtual_bridge_ = 0;
+  std::vector<std::string> virtual_;  // Interfaces that are no cards.
+  int first_virtual_ = 0;
   std::vector<std::pair<std::size_t, xml_node>> gpus_;
 };
 

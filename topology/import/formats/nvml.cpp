@@ -8,6 +8,7 @@
 
 #include "base/disjoint_sets.h"
 #include "topology/import/formats/readers.h"
+#include "topology/import/inactive_links.h"
 #include "topology/import/lines.h"
 #include "topology/import/nvml/nvlink_payload.h"
 #include "topology/import/pci.h"
@@ -27,6 +28,7 @@ class NvmlReader {
     if (gpus_.empty()) {
       return fail(ErrorCode::infeasible, draft_.file + ": it names no GPU", "NVML saw none on that machine");
     }
+    warn_of_links();
     add_nvlinks();
     add_pcie();
     return std::move(draft_);
@@ -38,6 +40,8 @@ class NvmlReader {
     std::optional<Bandwidth> pcie;
     std::int64_t to_switches = 0;
     std::map<std::string, std::int64_t> to_gpus;  ///< NVLinks, by the address of what they lead to.
+    std::vector<std::int64_t> down;               ///< Numbers of NVLinks.
+    std::size_t to_others = 0;                    ///< NVLinks that lead to neither.
   };
   /// What joins two GPUs on PCIe, the closest first.
   enum class Level { board, pcie_switch, switches, bridge, node, system };
@@ -111,8 +115,7 @@ class NvmlReader {
       return field != fields.end() && field->second.text == value;
     };
     if (is("state", "down")) {
-      draft_.warn(import_codes::contradiction, line.number, fmt::format("an NVLink of {} is inactive", node.id),
-                  "check the GPU; `nvidia-smi nvlink -e` shows its errors");
+      gpu.down.push_back(number_of(fields, "link").value_or(static_cast<std::int64_t>(gpu.down.size())));
       return {};
     }
     if (const auto rate = fields.find("rate"); rate != fields.end()) {
@@ -131,13 +134,25 @@ class NvmlReader {
     } else if (is("to", "switch")) {
       ++gpu.to_switches;
     } else {
-      draft_.warn(import_codes::left_out, line.number,
-                  fmt::format("an NVLink of {} leads to neither a GPU nor a switch", node.id),
-                  "it is left out: give what `nvidia-smi topo -m` prints as well");
+      ++gpu.to_others;
       return {};
     }
     ++node.links_up->value;
     return {};
+  }
+
+  void warn_of_links() {
+    InactiveLinks inactive;
+    std::vector<std::string> elsewhere;
+    for (const Gpu& gpu : gpus_) {
+      const DraftNode& node = draft_.nodes[gpu.node];
+      inactive.add(node.id, static_cast<std::size_t>(node.links_up->value) + gpu.to_others, gpu.down);
+      if (gpu.to_others > 0) elsewhere.push_back(node.id);
+    }
+    inactive.warn(draft_);
+    if (elsewhere.empty()) return;
+    draft_.warn(import_codes::left_out, 0, "NVLinks of " + listed(elsewhere) + " lead to neither a GPU nor a switch",
+                "they are left out: give what `nvidia-smi topo -m` prints as well");
   }
 
   Result<void> read_path(const TextLine& line, const std::vector<Word>& words, const Fields& fields) {

@@ -1,7 +1,9 @@
-// What `rocm-smi --showtopo` prints: tables of hops and link types between GPUs, and the NUMA node of each.
+// What `rocm-smi --showtopo` prints: tables of weights, hops and link types between GPUs, and the NUMA node of each.
+// Lines of anything else around them are passed over.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "topology/import/formats/readers.h"
@@ -18,28 +20,40 @@ class RocmReader {
 
   Result<Draft> read(std::string_view text) {
     for (const TextLine& line : lines_of(text)) {
-      const auto words = line.words();
+      const auto words = words_of_tool(line);
       if (words.empty()) continue;
       if (words[0].text.starts_with("==")) {
         table_ = line.text.find("Hops between") != std::string_view::npos        ? &hops_
                  : line.text.find("Link Type between") != std::string_view::npos ? &types_
+                 : line.text.find("Weight between") != std::string_view::npos    ? &weights_
                                                                                  : nullptr;
         width_ = 0;
       } else if (words[0].text.starts_with("GPU[")) {
         read_numa_node(words);
-      } else if (table_ != nullptr && words[0].text.starts_with("GPU")) {
+      } else if (table_ != nullptr && number_behind(words[0].text, "GPU")) {
         if (auto read = read_row(line, words); !read) return tl::unexpected(read.error());
       }
     }
-    if (types_.empty() || hops_.size() != types_.size()) {
+    if (types_.empty() || hops_.size() != types_.size() || (!weights_.empty() && weights_.size() != types_.size())) {
       return fail_at(draft_.file, 1, 1, "there are no tables of hops and link types, or of unlike sizes",
                      "copy all that `rocm-smi --showtopo` prints");
     }
+    find_lightest();
     build();
     return std::move(draft_);
   }
 
  private:
+  /// The words from the first on that the tool printed: a launcher may have put a label before them.
+  static std::vector<Word> words_of_tool(const TextLine& line) {
+    auto words = line.words();
+    const auto begins = [](const Word& word) {
+      return word.text.starts_with("==") || word.text.starts_with("GPU[") || number_behind(word.text, "GPU");
+    };
+    words.erase(words.begin(), std::ranges::find_if(words, begins));
+    return words;
+  }
+
   /// "GPU[0] : (Topology) Numa Node: 1"
   void read_numa_node(const std::vector<Word>& words) {
     if (words.size() < 4 || words[words.size() - 2].text != "Node:") return;
@@ -89,16 +103,41 @@ class RocmReader {
     }
     for (std::size_t a = 0; a < types_.size(); ++a) {
       for (std::size_t b = a + 1; b < types_.size(); ++b) {
-        // XGMI over several hops passes other GPUs, whose own links are there.
-        if (types_[a][b] == "XGMI" && hops_[a][b] == "1")
-          draft_.links.push_back({.tail = a, .head = b, .medium = Medium::xgmi});
+        if (are_neighbours(a, b)) draft_.links.push_back({.tail = a, .head = b, .medium = Medium::xgmi});
+      }
+    }
+  }
+
+  [[nodiscard]] bool is_one_hop_of_xgmi(std::size_t a, std::size_t b) const {
+    return types_[a][b] == "XGMI" && hops_[a][b] == "1";
+  }
+
+  /// xGMI over other GPUs passes their own links. Drivers count it as one hop, too; its weight then is a multiple of
+  /// that of one link (15).
+  [[nodiscard]] bool are_neighbours(std::size_t a, std::size_t b) const {
+    if (!is_one_hop_of_xgmi(a, b)) return false;
+    const auto weight = weight_of(a, b);
+    return !weight || *weight < 2 * lightest_;
+  }
+
+  [[nodiscard]] std::optional<std::int64_t> weight_of(std::size_t a, std::size_t b) const {
+    return weights_.empty() ? std::nullopt : whole_number(weights_[a][b]);
+  }
+
+  void find_lightest() {
+    for (std::size_t a = 0; a < types_.size(); ++a) {
+      for (std::size_t b = a + 1; b < types_.size(); ++b) {
+        if (const auto weight = weight_of(a, b); is_one_hop_of_xgmi(a, b) && weight && *weight > 0) {
+          lightest_ = lightest_ == 0 ? *weight : std::min(lightest_, *weight);
+        }
       }
     }
   }
 
   using Cells = std::vector<std::vector<std::string>>;
   Draft draft_;
-  Cells hops_, types_;
+  Cells hops_, types_, weights_;
+  std::int64_t lightest_ = 0;  // Of xGMI links; 0: no weights are known.
   Cells* table_ = nullptr;
   std::size_t width_ = 0;
   std::map<std::int64_t, std::int64_t> numa_nodes_;

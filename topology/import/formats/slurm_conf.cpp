@@ -1,5 +1,8 @@
-// Slurm's topology.conf: a line per switch (SwitchName=, Switches=, Nodes=) or block (BlockName=, Nodes=).
+// Slurm's topology.conf: a line per switch (SwitchName=, Switches=, Nodes=) or block (BlockName=, Nodes=). What
+// `scontrol show topology` prints says more of each in the same form.
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 #include "topology/import/formats/readers.h"
@@ -15,27 +18,40 @@ std::string lower_case(std::string_view text) {
   return result;
 }
 
+constexpr std::array read_keys = {"switchname", "switches", "nodes", "blockname"};
+/// Keys that say nothing of what joins what: rates that Slurm does not use, and what follows from the rest.
+constexpr std::array passed_keys = {"linkspeed", "blocksizes", "blocksize", "blockindex", "level", "aggregatedblock"};
+
 Result<void> read_slurm_line(const TextLine& line, const std::string& file, SlurmTree& tree) {
   std::map<std::string, std::string_view> values;
-  for (const Word& word : line.words()) {
+  const auto words = line.words();
+  const bool is_foreign =
+      std::ranges::none_of(words, [](const Word& word) { return word.text.find('=') != std::string_view::npos; });
+  if (is_foreign) return {};  // A shell's prompt, or a comment.
+  bool is_shown = false;      // By scontrol.
+  for (const Word& word : words) {
     if (word.text.starts_with('#')) break;
     const std::size_t equals = word.text.find('=');
     const std::string key = lower_case(word.text.substr(0, equals));
-    const bool is_known = key == "switchname" || key == "switches" || key == "nodes" || key == "linkspeed" ||
-                          key == "blockname" || key == "blocksizes";
-    if (equals == std::string_view::npos || !is_known) {
+    const bool is_read = std::ranges::find(read_keys, key) != read_keys.end();
+    const bool is_passed = std::ranges::find(passed_keys, key) != passed_keys.end();
+    if (equals == std::string_view::npos || (!is_read && !is_passed)) {
       return fail_at(file, line.number, word.column, cited(word.text) + " is not read",
                      "lines have SwitchName=, Switches=, Nodes=, LinkSpeed=, BlockName= and BlockSizes=");
     }
-    values[key] = word.text.substr(equals + 1);
+    if (key == "aggregatedblock") return {};  // Of blocks that have lines of their own.
+    is_shown = is_shown || key == "level";
+    if (is_read) values[key] = word.text.substr(equals + 1);
   }
   const auto value = [&](const char* key) {
     const auto found = values.find(key);
     return found == values.end() ? std::string_view() : found->second;
   };
+  // `scontrol show topology` repeats at each switch the nodes of those below it.
+  if (is_shown && !value("switches").empty()) values.erase("nodes");
   const std::string_view name = value("switchname").empty() ? value("blockname") : value("switchname");
   if (name.empty()) return {};  // BlockSizes, or a comment.
-  if (auto added = tree.add(name, value("nodes"), value("switches")); !added) {
+  if (auto added = tree.add(name, value("nodes"), value("switches"), value("switchname").empty()); !added) {
     return fail_at(file, line.number, 1, added.error().message, added.error().help);
   }
   return {};

@@ -35,7 +35,7 @@ Result<std::vector<std::string>> read_hostlist(std::string_view list) {
   return names;
 }
 
-Result<void> SlurmTree::add(std::string_view name, std::string_view nodes, std::string_view switches) {
+Result<void> SlurmTree::add(std::string_view name, std::string_view nodes, std::string_view switches, bool is_block) {
   const auto known = [&](std::map<std::string, std::size_t>& places, const std::string& id, DraftNode node) {
     const auto found = places.find(id);
     return found != places.end() ? found->second : places.emplace(id, draft_.add(std::move(node))).first->second;
@@ -45,6 +45,7 @@ Result<void> SlurmTree::add(std::string_view name, std::string_view nodes, std::
   if (!hosts) return tl::unexpected(hosts.error());
   for (const std::string& host : *hosts) {
     const std::size_t node = known(hosts_, host, {.id = host, .kind = NodeKind::cpu, .is_rank = true, .host = host});
+    if (is_block) draft_.nodes[node].domain = name;
     below_[own].push_back(node);
   }
   const auto lower = read_hostlist(switches);

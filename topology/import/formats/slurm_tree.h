@@ -20,7 +20,8 @@ class SlurmTree {
 
   /// A switch with the hosts and switches below it, as hostlists (dev[0-5],other). `what` is a switch or a block.
   /// Errors: a message without a place, for the caller to add.
-  Result<void> add(std::string_view name, std::string_view nodes, std::string_view switches);
+  /// `is_block`: of Slurm's topology/block, whose blocks are NVLink domains where machines have such.
+  Result<void> add(std::string_view name, std::string_view nodes, std::string_view switches, bool is_block = false);
   /// Joins the switches that nothing is above with one more: Slurm's blocks meet in what the file leaves out.
   void join_tops();
 

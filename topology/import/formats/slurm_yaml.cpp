@@ -25,7 +25,7 @@ Result<void> add_entries(const YamlFile& yaml, Value list, std::string_view key,
     const std::string_view name = text_of(entry, key);
     if (name.empty())
       return yaml.fail_at(entry, "this entry has no '" + std::string(key) + "'", "write '- switch: NAME'");
-    if (auto added = tree.add(name, text_of(entry, "nodes"), text_of(entry, "children")); !added) {
+    if (auto added = tree.add(name, text_of(entry, "nodes"), text_of(entry, "children"), key == "block"); !added) {
       return yaml.fail_at(entry, added.error().message, added.error().help);
     }
   }

@@ -114,6 +114,7 @@ class SysfsReader {
                                        : NodeKind::nic,
                    .is_rank = is_gpu,
                    .bus = bus};
+    if (is_gpu && fields.contains("device")) node.model = fmt::format("{}:{}", vendor, text_of(fields, "device"));
     device.node = draft_.add(std::move(node));
     if (is_gpu) gpus_[bus] = device.node;
     if (is_nic) nics_[bus] = device.node;

@@ -59,8 +59,85 @@ TEST(Import, BetterOriginsWin) {
 TEST(Import, LinksThatAreDownAreSaid) {
   const ImportedTopology imported = import_good({matrix, rates});
   EXPECT_EQ(test::codes(imported).substr(0, 9), "I102 I102");
-  EXPECT_EQ(imported.warnings[0].message, "an NVLink of gpu1 is inactive");
+  EXPECT_EQ(imported.warnings[0].message, "NVLink 1 of gpu1 is inactive");
   EXPECT_EQ(imported.warnings[1].message, "gpu1 has 2 NVLinks here, and 1 are up in b");
+}
+
+TEST(Import, APasteOfBothPrintoutsIsOneMachine) {
+  // Tables of nvidia-smi one behind the other in one file, and what the shell printed between them.
+  for (const std::string& text :
+       {matrix + "$ nvidia-smi nvlink -s\n" + rates, rates + "\n$ nvidia-smi topo -m\n" + matrix}) {
+    const ImportedTopology imported = import_good({text});
+    EXPECT_EQ(links(imported.topology, "gpu0", "gpu1"), "2 x 25 GB/s nvlink");
+    EXPECT_EQ(provenance_of(imported, "nvlink", "bandwidth"), "25 GB/s captured a: less its line coding");
+    EXPECT_EQ(test::codes(imported).substr(0, 9), "I102 I102");
+    EXPECT_EQ(imported.profile, "nccl-hopper");
+  }
+}
+
+/// `count` GPUs with links 0 to 5, where `down` are inactive.
+std::string links_of_gpus(int count, const std::vector<int>& down, const std::string& rate = "26.562 GB/s") {
+  std::string text;
+  for (int gpu = 0; gpu < count; ++gpu) {
+    text += "GPU " + std::to_string(gpu) + ": NVIDIA H100 NVL (UUID: GPU-" + std::to_string(gpu) + ")\n";
+    for (int link = 0; link < 6; ++link) {
+      const bool is_up = std::ranges::find(down, link) == down.end();
+      text += "\t Link " + std::to_string(link) + ": " + (is_up ? rate : "<inactive>") + "\n";
+    }
+  }
+  return text;
+}
+
+TEST(Import, ALastLineThatIsCutIsLeftOut) {
+  // Of a matrix the other half has what its last row had; without it a machine is told from the rest.
+  const std::string whole = "\tGPU0\tGPU1\tGPU2\nGPU0\tX\tNV4\tNV4\nGPU1\tNV4\tX\tNV4\nGPU2\tNV4\tNV4\tX\n";
+  for (const std::size_t kept : {whole.size() - 3, whole.size() - 5, whole.size() - 8}) {
+    const ImportedTopology imported = import_good({whole.substr(0, kept)});
+    EXPECT_EQ(links(imported.topology, "gpu2", "gpu1"), "4 x 25 GB/s nvlink");
+    EXPECT_EQ(imported.warnings[0].message, "the last line is cut");
+  }
+  EXPECT_EQ(refusal(whole.substr(0, whole.size() - 3) + "\n"), "a:4:13: the row has 2 cells of 3");
+  EXPECT_EQ(refusal(whole.substr(0, 25)), "a:2:8: 'NV' is not how GPU0 reaches GPU1");  // What is left does not do.
+}
+
+TEST(Import, InactiveLinksThatAreAlikeAreOneWarning) {
+  const std::string pair = "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n";
+  const ImportedTopology imported = import_good({pair, links_of_gpus(2, {2, 5})});
+  EXPECT_EQ(test::codes(imported), "I102 I101");
+  EXPECT_EQ(imported.warnings[0].message, "NVLinks 2, 5 of each of gpu0 and gpu1 are inactive");
+}
+
+TEST(Import, AGpuOffTheFabricIsSaidAndTheOthersAreRead) {
+  // What nvidia-smi prints below a GPU that is off the fabric, and a prompt before all.
+  const std::string three = "\tGPU0\tGPU1\tGPU2\nGPU0\t X \tNV6\tSYS\nGPU1\tNV6\t X \tSYS\nGPU2\tSYS\tSYS\t X \n";
+  const std::string text =
+      "$ nvidia-smi nvlink -s\n" + links_of_gpus(2, {}) +
+      "GPU 2: NVIDIA H100 (UUID: GPU-2)\nNVML: Unable to retrieve NVLink information as all links are "
+      "inActive\n";
+  const ImportedTopology imported = import_good({three, text});
+  EXPECT_EQ(links(imported.topology, "gpu0", "gpu1"), "6 x 25 GB/s nvlink");
+  EXPECT_EQ(imported.warnings[0].message, "no NVLink of gpu2 is up");
+}
+
+TEST(Import, LinksAreReadBehindLabelsAndInOtherLocales) {
+  const std::string pair = "\tGPU0\tGPU1\nGPU0\t X \tNV6\nGPU1\tNV6\t X \n";
+  const std::string plain = links_of_gpus(2, {});
+  const std::string comma = links_of_gpus(2, {}, "26,562 GB/s");
+  std::string labelled;
+  for (std::size_t at = 0; at < plain.size(); at = plain.find('\n', at) + 1) {
+    labelled += "[1,0]<stdout>:" + plain.substr(at, plain.find('\n', at) + 1 - at);
+  }
+  std::string remote = plain;  // -s and -R of the same GPUs count a link once.
+  for (int gpu = 0; gpu < 2; ++gpu) {
+    remote += "GPU " + std::to_string(gpu) + ": NVIDIA H100 NVL (UUID: GPU-0)\n";
+    for (int link = 0; link < 6; ++link)
+      remote += "\t Link " + std::to_string(link) + ": Remote Device 00000000:C5:00.0: Link 4\n";
+  }
+  for (const std::string& text : {plain, comma, labelled, remote}) {
+    const ImportedTopology imported = import_good({pair, text});
+    EXPECT_EQ(provenance_of(imported, "nvlink", "bandwidth"), "25 GB/s captured b: less its line coding");
+    EXPECT_EQ(test::codes(imported), "I101");  // Of PCIe: all links are up.
+  }
 }
 
 TEST(Import, CopiesAreJoinedByTheirCards) {
@@ -71,6 +148,117 @@ TEST(Import, CopiesAreJoinedByTheirCards) {
   EXPECT_EQ(links(topology, "box1.mlx5_0", "fabric"), "1 x 12.5 GB/s net");  // 100 Gbit/s
   EXPECT_EQ(links(topology, "box1.gpu0", "box1.gpu1"), "2 x 25 GB/s nvlink");
   EXPECT_EQ(links(topology, "box0.gpu0", "box1.gpu0"), "");
+}
+
+/// A compute tray of four GPUs beside Grace CPUs, whose NVSwitches are in the rack.
+const std::string tray =
+    "\tGPU0\tGPU1\tGPU2\tGPU3\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+    "GPU0\t X \tNV18\tNV18\tNV18\tNODE\tSYS\t0-71\t0,2-9\t2\n"
+    "GPU1\tNV18\t X \tNV18\tNV18\tNODE\tSYS\t0-71\t0,2-9\t10\n"
+    "GPU2\tNV18\tNV18\t X \tNV18\tSYS\tNODE\t72-143\t1,18-25\t18\n"
+    "GPU3\tNV18\tNV18\tNV18\t X \tSYS\tNODE\t72-143\t1,18-25\t26\n"
+    "NIC0\tNODE\tNODE\tSYS\tSYS\t X \tSYS\nNIC1\tSYS\tSYS\tNODE\tNODE\tSYS\t X \n";
+
+TEST(NvlinkDomain, TraysOfARackShareItsSwitches) {
+  for (const std::string preset : {"gb200", ""}) {
+    const Topology topology = import_good({tray}, {.preset = preset, .boxes = 18}).topology;
+    EXPECT_EQ(topology.rank_count(), 72U);
+    // 18 links of 50 GB/s with the preset, of 25 GB/s without.
+    const std::string rate = preset.empty() ? "450" : "900";
+    EXPECT_EQ(links(topology, "box0.gpu0", "nvswitch"), "1 x " + rate + " GB/s nvlink");
+    EXPECT_EQ(links(topology, "box17.gpu3", "nvswitch"), "1 x " + rate + " GB/s nvlink");
+    EXPECT_EQ(topology.node(topology.find_node("nvswitch")).host, "");
+  }
+}
+
+TEST(NvlinkDomain, RacksHaveOneEach) {
+  const ImportedTopology imported = import_good({tray}, {.preset = "gb300", .boxes = 36});
+  EXPECT_EQ(links(imported.topology, "box17.gpu0", "rack0.nvswitch"), "1 x 900 GB/s nvlink");
+  EXPECT_EQ(links(imported.topology, "box18.gpu0", "rack1.nvswitch"), "1 x 900 GB/s nvlink");
+  EXPECT_EQ(test::codes(imported),
+            "I106 I101");  // Which trays share a rack, and the rate between sockets, are assumed.
+}
+
+TEST(NvlinkDomain, ABlockOfSlurmIsOne) {
+  const std::string blocks = "BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-8]\nBlockSizes=4\n";
+  const Topology topology = import_good({tray, blocks}, {.preset = "gb200"}).topology;
+  EXPECT_EQ(topology.rank_count(), 32U);
+  EXPECT_EQ(links(topology, "n1.gpu0", "b1.nvswitch"), "1 x 900 GB/s nvlink");
+  EXPECT_EQ(links(topology, "n4.gpu0", "b1.nvswitch"), "1 x 900 GB/s nvlink");
+  EXPECT_EQ(links(topology, "n5.gpu0", "b2.nvswitch"), "1 x 900 GB/s nvlink");
+}
+
+TEST(NvlinkDomain, TheModelTellsARackToo) {
+  std::string box = "\tGPU0\tGPU1\tGPU2\tNIC0\n", models;
+  for (int gpu = 0; gpu < 3; ++gpu) {
+    box += "GPU" + std::to_string(gpu);
+    for (int other = 0; other < 3; ++other) box += gpu == other ? "\tX" : "\tNV18";
+    box += "\tPIX\n";
+  }
+  for (const auto& [model, is_rack] : {std::pair{"NVIDIA GB200", true}, std::pair{"NVIDIA B200", false}}) {
+    models = "GPU 0: " + std::string(model) + " (UUID: GPU-0)\n\t Link 0: 53.125 GB/s\n";
+    const Topology topology = import_good({box, models}, {.boxes = 2}).topology;
+    EXPECT_EQ(topology.find_node("nvswitch").is_none(), !is_rack) << model;
+    EXPECT_EQ(topology.find_node("box1.nvswitch").is_none(), is_rack) << model;
+  }
+}
+
+TEST(NvlinkDomain, BoxesOfEightStayApart) {
+  std::string text = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n";
+  text += "GPU0\t X \tNV18\tPIX\t0-9\t0\tN/A\nGPU1\tNV18\t X \tPIX\t0-9\t0\tN/A\nNIC0\tPIX\tPIX\t X \n";
+  const Topology topology = import_good({text}, {.preset = "b200-sxm", .boxes = 2}).topology;
+  EXPECT_EQ(links(topology, "box0.gpu0", "box0.gpu1"), "18 x 50 GB/s nvlink");
+  EXPECT_TRUE(topology.find_node("nvswitch").is_none());
+}
+
+/// gpu0 with NIC0 and NIC1; NIC2 is SYS to it.
+const std::string three_nics =
+    "\tGPU0\tNIC0\tNIC1\tNIC2\nGPU0\t X \tPIX\tPIX\tSYS\nNIC2\tSYS\tSYS\tSYS\t X \n"
+    "NIC Legend:\n NIC0: mlx5_1\n NIC1: mlx5_2\n NIC2: mlx5_0\n";
+
+TEST(Nics, OneThatIsFarFromAllGpusIsNamed) {
+  const ImportedTopology imported = import_good({three_nics}, {.boxes = 2});
+  ASSERT_FALSE(imported.warnings.empty());
+  EXPECT_EQ(imported.warnings[0].code, "I107");
+  EXPECT_EQ(imported.warnings[0].message, "mlx5_0 is SYS to all GPUs: perhaps of another network");
+  EXPECT_NE(imported.warnings[0].help.find("--nics mlx5_1,mlx5_2"), std::string::npos);
+  EXPECT_EQ(links(imported.topology, "box0.mlx5_0", "fabric"), "1 x 12.5 GB/s net");
+}
+
+TEST(Nics, TheFlagLeavesTheOthersOut) {
+  const ImportedTopology imported = import_good({three_nics}, {.boxes = 2, .nics = "mlx5_[1-2]"});
+  EXPECT_TRUE(imported.topology.find_node("box0.mlx5_0").is_none());
+  EXPECT_EQ(links(imported.topology, "box1.mlx5_2", "fabric"), "1 x 12.5 GB/s net");
+  EXPECT_EQ(test::codes(imported).find("I107"), std::string::npos);
+  EXPECT_EQ(refusal(three_nics, {.nics = "mlx5_9"}), "--nics: a has no NIC 'mlx5_9'");
+  EXPECT_EQ(refusal(three_nics, {.nics = "mlx5_[1-"}), "--nics: 'mlx5_[1-' is no list of names");
+  EXPECT_EQ(refusal("SwitchName=s0 Nodes=a,b\n", {.nics = "mlx5_0"}),
+            "--nics is of a machine, and the file describes a fabric alone");
+}
+
+TEST(Import, NamesTheProfileAndWhatSwitchesCanDo) {
+  std::string box = "\tGPU0\tGPU1\tGPU2\n";
+  for (const std::string row : {"GPU0\tX\tNV12\tNV12\n", "GPU1\tNV12\tX\tNV12\n", "GPU2\tNV12\tNV12\tX\n"}) box += row;
+  const auto reduces = [](const ImportedTopology& imported) {
+    const Node& node = imported.topology.node(imported.topology.find_node("nvswitch"));
+    return node.reduction && node.multicast;
+  };
+  const ImportedTopology ampere = import_good({box}, {.preset = "a100-sxm", .in_network = true});
+  EXPECT_EQ(ampere.profile, "nccl-ampere");
+  EXPECT_FALSE(reduces(ampere));  // NVSwitches of A100 do not add.
+  EXPECT_TRUE(ampere.notes.empty());
+  const ImportedTopology hopper = import_good({box}, {.preset = "h100-sxm"});
+  EXPECT_EQ(hopper.profile, "nccl-hopper");
+  EXPECT_FALSE(reduces(hopper));
+  ASSERT_EQ(hopper.notes.size(), 1U);
+  EXPECT_EQ(hopper.notes[0].substr(0, 45), "nvswitch can copy and add in the network, whi");
+  EXPECT_TRUE(reduces(import_good({box}, {.preset = "h100-sxm", .in_network = true})));
+  EXPECT_EQ(import_good({nccl, matrix}).profile, "nccl-hopper");  // sm="90"
+  EXPECT_EQ(import_good({matrix}).profile, "");
+  for (const std::string_view preset : preset_names()) {
+    const std::string profile = import_good({box}, {.preset = std::string(preset)}).profile;
+    EXPECT_EQ(profile.empty(), preset == "mi250") << preset;  // None is shipped for MI250.
+  }
 }
 
 TEST(Import, WhatIsWrittenIsReadBackWithItsProvenance) {

@@ -72,6 +72,16 @@ class RecordSysfs : public testing::Test {
   fs::path root_;
 };
 
+TEST_F(RecordSysfs, NamesTheProfileOfItsGpus) {
+  for (const auto& device : fs::directory_iterator(sys() / "bus/pci/devices")) {
+    std::ofstream(device.path() / "device") << "0x2330\n";
+  }
+  const auto text = record_sysfs(root_);
+  ASSERT_TRUE(text);
+  EXPECT_NE(text->find(" class=030200 vendor=10de device=2330 "), std::string::npos) << *text;
+  EXPECT_EQ(import_good({*text}).profile, "nccl-hopper");  // 10de:2330 is H100
+}
+
 TEST_F(RecordSysfs, BecomesTheMachine) {
   const auto text = record_sysfs(root_);
   ASSERT_TRUE(text) << text.error().message;

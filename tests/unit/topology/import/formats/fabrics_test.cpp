@@ -49,6 +49,59 @@ TEST(Ibnetdiscover, MachinesTakeTheirPlacesInIt) {
   EXPECT_EQ(links(topology, "H-0003.mlx5_0", "leaf0"), "");
 }
 
+/// Two hosts; below the switch also an aggregation node, a router, a gateway in the switch's chassis, and one by its
+/// name.
+const std::string with_others = R"([root@head ~]# ibnetdiscover
+vendid=0x2c9
+devid=0xd2f0
+sysimgguid=0xa
+switchguid=0xa(a)
+Switch  41 "S-000a"         # "MF0;leaf0:MQM8700/U1" enhanced port 0 lid 1 lmc 0
+[1]     "H-0001"[1](11)         # "node01 mlx5_0" lid 4 4xHDR
+[2]     "H-0002"[1](12)         # "gateway02 HCA-1" lid 5 4xHDR
+[3]     "R-0003"[1]             # "ib-router" lid 6 4xHDR
+[4]     "H-0004"[1](14)         # "Mellanox Skyway Gateway port" lid 7 4xHDR
+[5]     "H-0005"[1](15)         # "Mezzanine port 5" lid 8 4xHDR
+[41]    "H-0041"[1](41)         # "Mellanox Technologies Aggregation Node" lid 9 4xHDR
+
+vendid=0x2c9
+devid=0x1234
+sysimgguid=0xa
+caguid=0x5
+Ca      1 "H-0005"          # "Mezzanine port 5"
+[1](15)     "S-000a"[5]         # lid 8 lmc 0 "MF0;leaf0:MQM8700/U1" lid 1 4xHDR
+
+rtguid=0x3
+Rt      2 "R-0003"          # "ib-router"
+[1](13)     "S-000a"[3]         # lid 6 lmc 0 "MF0;leaf0:MQM8700/U1" lid 1 4xHDR
+)";
+
+TEST(Ibnetdiscover, WhatIsNoHostIsLeftOutAndSaid) {
+  const ImportedTopology imported = import_good({with_others});
+  EXPECT_EQ(imported.topology.rank_count(), 2U);  // A host may be called gateway02.
+  EXPECT_EQ(imported.topology.node_count(), 5U);  // Two hosts, their adapters, the switch.
+  ASSERT_FALSE(imported.warnings.empty());
+  EXPECT_EQ(imported.warnings[0].code, "I104");
+  EXPECT_EQ(imported.warnings[0].message,
+            "1 SHARP aggregation node, 1 router and 2 gateways are no hosts and were left out");
+  ASSERT_EQ(imported.notes.size(), 1U);
+  EXPECT_EQ(imported.notes[0].substr(0, 34), "leaf0 can copy and add in the netw");
+  const std::string machine = "\tGPU0\tNIC0\nGPU0\t X \tPIX\nNIC Legend:\n NIC0: mlx5_0\n";
+  EXPECT_EQ(import_good({machine, with_others}).topology.rank_count(), 2U);  // No machines where there is no host.
+  const Topology adding = import_good({with_others}, {.in_network = true}).topology;
+  EXPECT_TRUE(adding.node(adding.find_node("leaf0")).reduction);
+}
+
+TEST(Ibnetdiscover, AnAggregationNodeIsKnownByItsModelToo) {
+  std::string renamed = with_others;
+  const std::string name = "Mellanox Technologies Aggregation Node";
+  renamed.replace(renamed.find(name), name.size(), "Quantum Mellanox Technologies");
+  renamed +=
+      "\nvendid=0x2c9\ndevid=0xcf09\nsysimgguid=0xb\ncaguid=0x41\nCa 1 \"H-0041\" # \"Quantum Mellanox "
+      "Technologies\"\n";
+  EXPECT_EQ(import_good({renamed}).topology.rank_count(), 2U);
+}
+
 TEST(Ibnetdiscover, RefusalsNameThePlace) {
   EXPECT_EQ(refusal("caguid=1\n[1] \"S-000a\"[1] # \"x\" 4xHDR\n"),
             "a:2:1: '[1] \"S-000a\"[1] # \"x\" 4xHDR' is no port of a block");
@@ -82,7 +135,24 @@ TEST(Slurm, BlocksMeetInASwitch) {
   const ImportedTopology imported =
       import_good({"BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n[3-4]\nBlockSizes=2\n"});
   EXPECT_EQ(links(imported.topology, "b1", "top"), "1 x 25 GB/s uplink");
-  EXPECT_EQ(test::codes(imported), "I104 I101 I101");
+  EXPECT_EQ(test::codes(imported), "I104 I106 I101 I101");  // NVLinks may join the hosts of a block.
+}
+
+TEST(Slurm, WhatScontrolShowsIsTheSame) {
+  const Topology written =
+      import_good({"SwitchName=s0 Nodes=a,b\nSwitchName=s1 Nodes=c\nSwitchName=t Switches=s0,s1\n"}).topology;
+  const Topology shown = import_good({"$ scontrol show topology\nSwitchName=s0 Level=0 LinkSpeed=1 Nodes=a,b\n"
+                                      "SwitchName=s1 Level=0 LinkSpeed=1 Nodes=c\n"
+                                      "SwitchName=t Level=1 LinkSpeed=1 Nodes=a,b,c Switches=s0,s1\n"})
+                             .topology;
+  EXPECT_EQ(shown.links().size(), written.links().size());
+  EXPECT_EQ(links(shown, "s0", "t"), links(written, "s0", "t"));
+  EXPECT_EQ(
+      links(import_good({"BlockName=b1 BlockIndex=0 Nodes=n[1-2] BlockSize=2\nBlockName=b2 BlockIndex=1 "
+                         "Nodes=n[3-4] BlockSize=2\nAggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[1-4] BlockSize=4\n"})
+                .topology,
+            "n3", "b2"),
+      "1 x 12.5 GB/s net");
 }
 
 TEST(Slurm, YamlTakesTheDefault) {

@@ -50,6 +50,71 @@ TEST(NvidiaMatrix, RowsOfNicsMayBeMissing) {
   EXPECT_EQ(links(topology, "mlx5_1", "cpu1"), "1 x 15.75 GB/s pcie");
 }
 
+TEST(NvidiaMatrix, OneNumaNodeIsOneCpuWhateverTheMatrixSays) {
+  // Boards that show PCIe no NUMA nodes part all devices; the system has gpu0 and gpu1 on node 0, gpu2 on node 1.
+  const std::string text =
+      "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+      "GPU0\t X \tSYS\tSYS\t0-15,64-79\t0\t\tN/A\n"
+      "GPU1\tSYS\t X \tSYS\t0-15,64-79\t0\t\tN/A\n"
+      "GPU2\tSYS\tSYS\t X \t16-31,80-95\t1\t\tN/A\n";
+  const ImportedTopology imported = import_good({text});
+  EXPECT_EQ(imported.topology.node_count(), 5U);  // three GPUs, two CPUs
+  EXPECT_EQ(links(imported.topology, "gpu0", "cpu0"), "1 x 15.75 GB/s pcie");
+  EXPECT_EQ(links(imported.topology, "gpu1", "cpu0"), "1 x 15.75 GB/s pcie");
+  EXPECT_EQ(links(imported.topology, "gpu2", "cpu1"), "1 x 15.75 GB/s pcie");
+  ASSERT_FALSE(imported.warnings.empty());
+  EXPECT_EQ(imported.warnings[0].message, "gpu0-gpu1 is SYS in the matrix, and next to the same CPUs and NUMA node");
+  // Without a NUMA node the matrix stands: virtual machines show all CPUs for every GPU.
+  EXPECT_EQ(import_good({"\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tSYS\t0-9\tN/A\nGPU1\tSYS\t X "
+                         "\t0-9\tN/A\n"})
+                .topology.node_count(),
+            4U);
+}
+
+/// The box as launchers, terminals and shells leave it: each gives the same machine.
+TEST(NvidiaMatrix, WhatStandsAroundTheMatrixIsPassedOver) {
+  const Topology plain = import_good({box}).topology;
+  const auto with_label = [](const std::string& label, const std::string& end) {
+    std::string text;
+    for (std::size_t at = 0; at < box.size();) {
+      const std::size_t newline = box.find('\n', at);
+      text += label + box.substr(at, newline - at) + end;
+      at = newline + 1;
+    }
+    return text;
+  };
+  std::string in_web = box;
+  for (std::size_t at = in_web.find(' '); at != std::string::npos; at = in_web.find(' ', at + 2)) {
+    in_web.replace(at, 1, "\xc2\xa0");
+  }
+  for (const std::string& text :
+       {"$ nvidia-smi topo -m\n" + box + "\nroot@node0:~# \n", box + "[user@gpu-01 ~]$ exit\n", with_label("", "\r\n"),
+        with_label("[0] ", "\n"), with_label("[1,0]<stdout>:", "\n"), with_label("node01: ", "\n"),
+        with_label("2026-01-02T03:04:05.678Z ", "\n"), with_label("(Worker pid=7, ip=10.0.0.1) ", "\n"), in_web,
+        "\xef\xbb\xbf" + box, box + box, box + "\tGPU0\tGPU1\nGPU0\tX\tOK\nGPU1\tOK\tX\n",
+        "+-----+\n| NVIDIA-SMI 580.1 |\n+-----+\n" + box}) {
+    EXPECT_EQ(import_good({text}).topology.links().size(), plain.links().size()) << text.substr(0, 80);
+    EXPECT_EQ(import_good({text}).topology.nodes().size(), plain.nodes().size()) << text.substr(0, 80);
+  }
+}
+
+TEST(NvidiaMatrix, ThePcieTableAddsToTheOther) {
+  // `topo -m` hides behind NV2 what `topo -mp` shows: both GPUs below one switch.
+  const std::string with = "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n";
+  const std::string pcie = "\tGPU0\tGPU1\nGPU0\t X \tPIX\nGPU1\tPIX\t X \n";
+  const Topology topology = import_good({with + "\nLegend:\n\n$ nvidia-smi topo -mp\n" + pcie}).topology;
+  EXPECT_EQ(links(topology, "gpu0", "pcie0"), "1 x 15.75 GB/s pcie");
+  EXPECT_EQ(links(topology, "gpu0", "gpu1"), "2 x 25 GB/s nvlink");
+}
+
+TEST(NvidiaMatrix, TwoMachinesInOneFileAreRefused) {
+  const std::string one = "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n";
+  const std::string other = "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n";
+  EXPECT_EQ(refusal(one + other), "a:5:10: how GPU0 reaches GPU1 differs from line 2");
+  EXPECT_EQ(refusal(one + "\tGPU0\tGPU1\tGPU2\n"),
+            "a:4:12: another table begins here, with GPU2, which the one before has not");
+}
+
 TEST(NvidiaMatrix, RefusalsNameThePlace) {
   EXPECT_EQ(refusal("\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV1\tPIXNODE\n"), "a:2:14: 'PIXNODE' is not how GPU0 reaches NIC0");
   EXPECT_EQ(refusal("\tGPU0\tGPU1\nGPU0\t X \n"), "a:2:9: the row has 1 cells of 2");

@@ -104,6 +104,35 @@ TEST(Hwloc, GroupsThatNvlinkDoesNotJoinAreSaid) {
             "a:15:2: ");
 }
 
+/// A package with GPUs of one model, each below a port of its own, at these rates in GB/s.
+std::string idle_box(const std::vector<std::string>& rates) {
+  std::string text = "<topology version=\"2.0\"><object type=\"Machine\"><object type=\"Package\" gp_index=\"1\">";
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    const std::string speed = " pci_link_speed=\"" + rates[i] + "\"", bus = std::to_string(i + 1);
+    text += "<object type=\"Bridge\" bridge_type=\"1-1\" pci_busid=\"0000:1" + bus + ":00.0\"" + speed +
+            "><object type=\"PCIDev\" gp_index=\"2" + bus + "\" pci_busid=\"0000:2" + bus +
+            ":00.0\" pci_type=\"0302 [10de:1e04] [19da:2503] a1\"" + speed + "/></object>";
+  }
+  return text + "</object></object></topology>";
+}
+
+TEST(Hwloc, AnIdleGpusRateIsNotWhatItCan) {
+  // 3.938 GB/s now, 15.753 while the other works: both can do that, and so can the ports above them.
+  const ImportedTopology imported = import_good({idle_box({"3.938462", "15.753846"})});
+  EXPECT_EQ(links(imported.topology, "gpu0", "cpu0"), "1 x 15.753 GB/s pcie");
+  EXPECT_EQ(links(imported.topology, "gpu1", "cpu0"), "1 x 15.753 GB/s pcie");
+  EXPECT_EQ(test::codes(imported), "I103");
+  // A slot of eight lanes is not at rest; sixteen lanes of PCIe 2 are.
+  const ImportedTopology narrow = import_good({idle_box({"7.876923", "15.753846", "8.000000"})});
+  EXPECT_EQ(links(narrow.topology, "gpu0", "cpu0"), "1 x 7.876 GB/s pcie");
+  EXPECT_EQ(links(narrow.topology, "gpu2", "cpu0"), "1 x 15.753 GB/s pcie");
+  // All idle: no file has their rate.
+  const ImportedTopology idle = import_good({idle_box({"3.938462", "4.000000"})}, {.preset = "v100-sxm"});
+  EXPECT_EQ(links(idle.topology, "gpu0", "cpu0"), "1 x 15.75 GB/s pcie");
+  EXPECT_EQ(test::codes(idle).substr(0, 4), "I103");
+  EXPECT_EQ(links(import_good({idle_box({"15,753846"})}).topology, "gpu0", "cpu0"), "1 x 15.753 GB/s pcie");
+}
+
 TEST(Hwloc, NothingToRunOnIsRefused) {
   EXPECT_EQ(refusal("<topology><object type=\"Machine\"/></topology>"), "a has neither GPUs nor hosts");
 }
@@ -135,6 +164,42 @@ TEST(RocmTopology, LinksAreThoseOfOneHop) {
   EXPECT_EQ(links(topology, "gpu1", "cpu0"), "1 x 63 GB/s pcie");
   EXPECT_EQ(links(topology, "gpu2", "cpu1"), "1 x 63 GB/s pcie");
   EXPECT_EQ(links(topology, "cpu0", "cpu1"), "1 x 20 GB/s smp");
+}
+
+TEST(RocmTopology, WeightsTellNeighboursWhereHopsDoNot) {
+  // Drivers of MI250X count every xGMI path as one hop; 15 is the weight of one link. A ring of four.
+  const std::string text = R"($ rocm-smi --showtopo
+================================= Weight between two GPUs =================================
+       GPU0         GPU1         GPU2         GPU3
+GPU0   0            15           30           15
+GPU1   15           0            15           30
+GPU2   30           15           0            15
+GPU3   15           30           15           0
+================================== Hops between two GPUs ==================================
+       GPU0         GPU1         GPU2         GPU3
+GPU0   0            1            1            1
+GPU1   1            0            1            1
+GPU2   1            1            0            1
+GPU3   1            1            1            0
+================================ Link Type between two GPUs ===============================
+       GPU0         GPU1         GPU2         GPU3
+GPU0   0            XGMI         XGMI         XGMI
+GPU1   XGMI         0            XGMI         XGMI
+GPU2   XGMI         XGMI         0            XGMI
+GPU3   XGMI         XGMI         XGMI         0
+=================================== End of ROCm SMI Log ===================================
+root@node:~#
+)";
+  const Topology topology = import_good({text}, {.preset = "mi250"}).topology;
+  EXPECT_EQ(links(topology, "gpu0", "gpu1"), "1 x 50 GB/s xgmi");
+  EXPECT_EQ(links(topology, "gpu0", "gpu3"), "1 x 50 GB/s xgmi");
+  EXPECT_EQ(links(topology, "gpu0", "gpu2"), "");
+  EXPECT_EQ(links(topology, "gpu1", "gpu3"), "");
+  std::string labelled;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+    labelled += "node-1: " + text.substr(at, text.find('\n', at) + 1 - at);
+  }
+  EXPECT_EQ(import_good({labelled}).topology.link_count(), topology.link_count());
 }
 
 TEST(RocmTopology, RefusalsNameThePlace) {
@@ -190,6 +255,17 @@ TEST(Formats, WhatIsNoMachineIsNamed) {
       {"# nThread 1 nGpus 8 minBytes 8 maxBytes 16\n", "what nccl-tests printed"},
       {"#      out-of-place\n#  time   algbw   busbw\n", "what nccl-tests printed"},
       {"# OSU MPI-CUDA Allreduce Latency Test v7.0\n", "what the OSU benchmarks printed"},
+      {"# OSU NCCL Allreduce Latency Test v7.4\n", "what the OSU benchmarks printed"},
+      {"#    Intel(R) MPI Benchmarks 2021.2, MPI-1 part\n", "what the Intel MPI Benchmarks printed"},
+      {"CA: node01 mlx5_0:\n 0x1 5 1[ ] ==( 4X 53.125 Gbps Active/ LinkUp)==> 0xa 1 1[ ] \"leaf\" ( )\n",
+       "what iblinkinfo printed"},
+      {"ACCESS TABLE:\n 0000:0c:00.0\n", "what amd-smi topology printed"},
+      {"LINK TYPE TABLE:\n 0000:0c:00.0\n", "what amd-smi topology printed"},
+      {R"([{"gpu": 0, "links": [{"link_type": "XGMI", "num_hops": 1}]}])", "what amd-smi topology printed"},
+      {R"({"topology-name": "Hierarchical", "topologies-per-dim": ["Ring"], "dimensions-count": 1})",
+       "ASTRA-sim's network file of its first version"},
+      {R"({"gpus": [{"id": 0, "inputChunks": 1, "threadblocks": []}]})", "a plan of MSCCL++'s older dialect"},
+      {"| NVIDIA-SMI 580.82   Driver Version: 580.82 |\n", "what nvidia-smi printed"},
       {R"({"header": {"id": "0x1"}, "coll_perf": {}})", "a record of NCCL's inspector"},
       {R"({"schemaVersion": 1, "traceEvents": []})", "a trace of the PyTorch profiler"},
       {R"({"traceEvents": []})", "a timeline"},
