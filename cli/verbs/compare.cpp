@@ -270,6 +270,7 @@ void add_compare_command(CLI::App& app, Session& session) {
       ->allow_extra_args(false);
   command->add_option("--ranks", flags->machine.ranks, "With a profile: nodes and ranges that are the only ranks of A")
       ->option_text("NAMES");
+  flags->machine.add_damage_to(*command);
   add_csv_to(*command, session.console);
   command->footer(examples({"espalier --json simulate one-host all_reduce -a ring -s 1M > simulated.json",
                             "espalier --json run one-host all_reduce -a ring -s 1M > measured.json",
@@ -277,7 +278,8 @@ void add_compare_command(CLI::App& app, Session& session) {
                             "espalier compare predicted.json measured.json --fail-above 10%",
                             "espalier compare sim-trace.json run-trace.json --svg overlay.svg",
                             "espalier compare predicted.json all_reduce_perf.log",
-                            "espalier compare dgx-h100 all_reduce_perf.log --profile nccl-hopper"}) +
+                            "espalier compare dgx-h100 all_reduce_perf.log --profile nccl-hopper",
+                            "espalier compare dgx-h100-x2 all_reduce_perf.log --slow box0.nic0=0.5"}) +
                   "\nThe files' kinds are seen from their content. The definitions are in docs/compare.md.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }

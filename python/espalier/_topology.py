@@ -48,8 +48,8 @@ def find_profile(name):
 
 
 def root_number(root):
-    """A root as the libraries take it: a number, or none."""
-    return None if root is None else whole_number(root, "the root")
+    """A root as the libraries take it, who know how many ranks there are: a number, or none."""
+    return None if root is None else whole_number(root, "the root", -(1 << 62))
 
 
 def ranks_text(topology, ranks):

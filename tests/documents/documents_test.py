@@ -54,12 +54,12 @@ DOCUMENTS = {
     "espalier/lab/1": ["lab one-host all_reduce -p ranks=2 -a ring -s 32K -n 1 -w 1 --scale 1/200"],
     "espalier/lab-clean/1": ["lab --clean"],
 }
-# What nccl-tests prints, for those who read it.
+# What nccl-tests prints on 8 ranks, for those who read it.
 NCCL = """#       size         count      type   redop    root     time   algbw   busbw #wrong
 #        (B)    (elements)                               (us)  (GB/s)  (GB/s)
-     1048576        262144     float     sum      -1    150.0    6.99   10.49      0
-     4194304       1048576     float     sum      -1    500.0    8.39   12.58      0
-    16777216       4194304     float     sum      -1   1900.0    8.83   13.25      0
+     1048576        262144     float     sum      -1    150.0    6.99   12.23      0
+     4194304       1048576     float     sum      -1    500.0    8.39   14.68      0
+    16777216       4194304     float     sum      -1   1900.0    8.83   15.45      0
 """
 LACKING = 3  # The exit code of a command for which the machine lacks something, such as the right to shape links.
 

@@ -191,7 +191,8 @@ VERBS = {
     "compare": ({"--fail-above": ["--fail-above", "1%"], "--svg": ["--svg", "out.svg"], "--png": ["--png", "out.png"], "--lanes": ["--lanes", "3"],
                  "--plan": ["--plan", "plan.json"], "--collective": ["--collective", "all_reduce"],
                  "--algorithm": ["-a", "tree"], "--profile": ["--profile", "nccl-hopper"], "--nccl-version": ["--nccl-version", "2.20"], "--paths": ["--paths", "any"], "--protocol": ["--protocol", "ll"],
-                 "--ranks": ["--ranks", "gpu[0-2]"], "--parameter": ["-p", "rate=30"], "--csv": ["--csv"]}, {
+                 "--ranks": ["--ranks", "gpu[0-2]"], "--parameter": ["-p", "rate=30"], "--csv": ["--csv"],
+                 "--without": ["--without", "gpu3"], "--slow": ["--slow", "gpu0=0.5"]}, {
         "results": (["predicted.json", "measured.json"], {"--profile": "then A is a machine: shown by 'machine'"}),
         "nccl-tests": (["perf.log", "perf.log"], {"--algorithm": "rows of no named algorithm match any"}),
         "timelines": (["predicted-trace.json", "measured-trace.json", "--svg", "out.svg"],

@@ -39,10 +39,19 @@ Machine make_chain() {
   return machine;
 }
 
+/// Of transfers that keep no promise.
+Result<RunLimits> limits_of(const Machine& machine, const sim::Options& options) {
+  const Schedule schedule = machine.schedule();
+  const auto run_on = [&](const Topology& topology, const sim::Options& how, const sim::CopyEngines& engines) {
+    return sim::simulate_unverified(schedule, topology, how, engines);
+  };
+  return find_run_limits(schedule, machine.topology(), options, {}, {}, 1, {}, run_on);
+}
+
 TEST(RunLimits, AChainSavesWhatItsSlowLinkSaves) {
   // One chunk of 1,000 bytes: 10 + 1,000 over the fast link, 20 + 4,000 over the slow one.
   const Machine machine = make_chain();
-  const auto limits = find_run_limits(machine.schedule(), machine.topology(), bytes_of(1000, 1000));
+  const auto limits = limits_of(machine, bytes_of(1000, 1000));
   ASSERT_TRUE(limits) << limits.error().message;
   EXPECT_EQ(limits->report.elapsed, Picoseconds{5030});
   const Improvement* slow = find(*limits, "twice the bandwidth of slow (1 link)");
@@ -64,7 +73,7 @@ TEST(RunLimits, AChainSavesWhatItsSlowLinkSaves) {
 
 TEST(RunLimits, ThePathIsDividedExactly) {
   const Machine machine = make_chain();
-  const auto limits = find_run_limits(machine.schedule(), machine.topology(), bytes_of(1000, 1000));
+  const auto limits = limits_of(machine, bytes_of(1000, 1000));
   ASSERT_TRUE(limits);
   ASSERT_EQ(limits->path.size(), 4U);
   EXPECT_EQ(limits->path[0].use, sim::PathUse::moving);
@@ -86,7 +95,7 @@ TEST(RunLimits, WaitingForTheLinkToBeFreeIsMovingOverIt) {
   machine.slice_units = {1};
   const LinkId link = machine.add_link(0, 1, 30, {test::byte_per_picosecond.bytes_per_second / 4});
   machine.send({link});
-  const auto limits = find_run_limits(machine.schedule(), machine.topology(), bytes_of(1000, 250));
+  const auto limits = limits_of(machine, bytes_of(1000, 250));
   ASSERT_TRUE(limits);
   EXPECT_EQ(limits->report.elapsed, Picoseconds{4030});
   ASSERT_EQ(limits->path.size(), 2U);
@@ -112,7 +121,7 @@ TEST(RunLimits, AFlowsTimeInTheModelFairIsLatencyItsOwnAndSharing) {
   machine.send({second, shared}, 1);
   sim::Options options = bytes_of(600, 600);
   options.model = sim::ModelKind::fair;
-  const auto limits = find_run_limits(machine.schedule(), machine.topology(), options);
+  const auto limits = limits_of(machine, options);
   ASSERT_TRUE(limits) << limits.error().message;
   EXPECT_EQ(limits->report.elapsed, Picoseconds{615});
   ASSERT_EQ(limits->report.shared.size(), 1U);
@@ -142,7 +151,7 @@ TEST(RunLimits, OverheadAndReductionAreNamedAndMended) {
   const LinkId link = machine.add_link(0, 1, 10);
   machine.links[link.index()].overhead = {7};
   machine.send({link}, 0, 1, Action::reduce);
-  const auto limits = find_run_limits(machine.schedule(), machine.topology(), bytes_of(100, 100));
+  const auto limits = limits_of(machine, bytes_of(100, 100));
   ASSERT_TRUE(limits);
   EXPECT_EQ(limits->report.elapsed, Picoseconds{7 + 100 + 10 + 200});
   std::int64_t sum = 0;

@@ -299,7 +299,8 @@ TEST(ProfiledRuns, TheTunerCountsTheSlowestRank) {
 }
 
 TEST(ProfiledRuns, ADeadNicTakesItsRailFromTrees) {
-  // Of eight rails, each with two trees, seven are left; which box and which rail it is makes no difference.
+  // Of eight rails, each with two trees of two channels (up and down), seven are left; which box and which rail it is
+  // makes no difference.
   const Topology whole = machine("dgx-h100-x4");
   ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
   ASSERT_TRUE(hopper.profile);
@@ -315,7 +316,7 @@ TEST(ProfiledRuns, ADeadNicTakesItsRailFromTrees) {
     ASSERT_TRUE(candidates);
     const planners::Candidate* const tree = candidates->find("nccl/tree");
     ASSERT_NE(tree, nullptr) << nic;
-    EXPECT_EQ(tree->schedule.channel_count(), *nic == 0 ? 16U : 14U) << nic;
+    EXPECT_EQ(tree->schedule.channel_count(), *nic == 0 ? 32U : 28U) << nic;
     const auto ran = ProfiledRuns(*topology, *candidates, options).run("nccl/tree", {16 << 20});
     ASSERT_TRUE(ran) << nic;
     if (*nic == 0) {

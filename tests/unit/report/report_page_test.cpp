@@ -39,7 +39,7 @@ class ReportPage : public testing::Test {
     options.size = {1000};
     options.chunk = {400};
     options.record_timeline = options.record_critical_path = true;
-    report_.run = CloseRun{"ring", *sim::simulate(schedule, topology_, options)};
+    report_.run = CloseRun{"ring", *sim::simulate_unverified(schedule, topology_, options)};
     report_.predicted = {{"ring", {{{1000}, 1e-6, ""}, {{4000}, 4e-6, "both"}}}};
     report_.fastest = {{{1000}, "ring", 1e-6}, {{4000}, "ring", 4e-6}};
   }
@@ -113,7 +113,7 @@ TEST_F(ReportPage, TheChartHasAPointForEveryTime) {
   const std::string chart = bandwidth_chart(curves_of(report_));
   EXPECT_EQ(count(chart, "<title>ring at 1000 B: 1.00 GB/s, 1.00 us, 100.0 % of the bound</title>"), 2U);
   EXPECT_EQ(count(chart, "<title>ring by both at 4000 B: 1.00 GB/s, 4.00 us, 100.0 % of the bound</title>"), 2U);
-  EXPECT_EQ(count(chart, "bound 1.00 GB/s"), 1U);
+  EXPECT_EQ(count(chart, "bound 1.00 GB/s"), 2U);  // In the drawing, and for the script.
   EXPECT_EQ(count(chart, "part of the bound (%)"), 1U);
   report_.bound.time_per_byte = 0;  // Then there is nothing to be a part of.
   EXPECT_EQ(count(bandwidth_chart(curves_of(report_)), "<title>ring at 1000 B: 1.00 GB/s, 1.00 us</title>"), 1U);
@@ -133,7 +133,9 @@ TEST_F(ReportPage, TheChartHasTheNumbersForTheScript) {
   const auto data = nlohmann::json::parse(json);
   // 1,000 bytes in 1 us are 10^9 bytes per second, which is the bound.
   EXPECT_DOUBLE_EQ(data["curves"][0]["bound"].get<double>(), 1e9);
-  EXPECT_EQ(data["bounds"], nlohmann::json::parse(R"([{"rate": 1e9, "text": "bound 1.00 GB/s"}])"));
+  ASSERT_EQ(data["bounds"].size(), 1U);
+  EXPECT_DOUBLE_EQ(data["bounds"][0]["rate"].get<double>(), 1e9);
+  EXPECT_EQ(data["bounds"][0]["text"], "bound 1.00 GB/s");
   EXPECT_EQ(data["measure"], "bus bandwidth");
   ASSERT_EQ(data["curves"].size(), 1U);
   EXPECT_EQ(data["curves"][0]["name"], "ring");

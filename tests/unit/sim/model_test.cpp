@@ -163,7 +163,7 @@ TEST(Simulate, RefusesARunThatNeverEndsNamingTheLink) {
   const Machine machine = make_two();
   sim::Options options{Bytes{100}, Bytes{100}, 1};
   options.conditions.changes = {{LinkId(0), {40}, 0}, {LinkId(1), {0}, 0}};
-  const auto report = sim::simulate(machine.schedule(), machine.topology(), options);
+  const auto report = sim::simulate_unverified(machine.schedule(), machine.topology(), options);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::infeasible);
   EXPECT_NE(report.error().message.find("g0>g1"), std::string::npos) << report.error().message;
@@ -175,7 +175,7 @@ TEST(Simulate, RefusesConditionsThatAreWrong) {
   const auto refusal = [&](const Conditions& conditions) {
     sim::Options options{Bytes{100}, Bytes{100}, 1};
     options.conditions = conditions;
-    const auto report = sim::simulate(machine.schedule(), machine.topology(), options);
+    const auto report = sim::simulate_unverified(machine.schedule(), machine.topology(), options);
     return report ? std::string() : report.error().message;
   };
   EXPECT_NE(refusal({.changes = {{LinkId(7), {0}, 0}}}).find("link 7"), std::string::npos);
@@ -189,7 +189,7 @@ TEST(Simulate, CountsTheLaunchAndTheProtocol) {
   sim::Options options{Bytes{100}, Bytes{100}, 1};
   options.launch = {1000};
   options.payload_ppm = 500'000;
-  const auto report = sim::simulate(machine.schedule(), machine.topology(), options);
+  const auto report = sim::simulate_unverified(machine.schedule(), machine.topology(), options);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->elapsed.count, 1000 + 200 + 10);
   EXPECT_EQ(report->links[0].bytes, 200);
@@ -200,7 +200,7 @@ TEST(Simulate, JitterOnlyEverDelaysAndFollowsItsSeed) {
   const auto elapsed = [&](std::int32_t ppm, std::uint64_t seed) {
     sim::Options options{Bytes{100'000}, Bytes{1000}, 1};
     options.conditions = {.jitter_ppm = ppm, .seed = seed};
-    return sim::simulate(machine.schedule(), machine.topology(), options)->elapsed.count;
+    return sim::simulate_unverified(machine.schedule(), machine.topology(), options)->elapsed.count;
   };
   EXPECT_EQ(elapsed(0, 1), 100'010);
   EXPECT_GT(elapsed(100'000, 1), 104'000);  // a hundred chunks: five per cent in the mean
@@ -228,7 +228,7 @@ TEST(Model, RunsAtOnceAreOneScheduleOfAll) {
     }
     const std::int64_t bytes_per_unit = maker.random().between(1, 5);
     const std::int64_t size = alone.units * bytes_per_unit;
-    const auto expected = sim::simulate(both, topology, {Bytes{2 * size}, Bytes{1 << 20}, 1});
+    const auto expected = sim::simulate_unverified(both, topology, {Bytes{2 * size}, Bytes{1 << 20}, 1});
     ASSERT_TRUE(expected) << expected.error().message;
 
     const Network network(topology);

@@ -23,7 +23,7 @@ Machine make_pair() {
 }
 
 Result<sim::Report> run(const Machine& machine, const Options& options) {
-  return sim::simulate(machine.schedule(), machine.topology(), options);
+  return sim::simulate_unverified(machine.schedule(), machine.topology(), options);
 }
 
 TEST(Simulate, ReportsWhatItRan) {
@@ -64,7 +64,7 @@ TEST(Simulate, RefusesAScheduleOfOtherRanksOrRelays) {
   const Machine machine = make_one_shot({});
   Schedule schedule = machine.schedule();
   schedule.relays[0] = NodeId(9);
-  const auto report = sim::simulate(schedule, machine.topology(), {Bytes{100}, Bytes{100}, 1, false, false});
+  const auto report = sim::simulate_unverified(schedule, machine.topology(), {Bytes{100}, Bytes{100}, 1, false, false});
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().message, "the schedule has ranks or relays that are not on test");
 }
@@ -128,18 +128,19 @@ TEST(Simulate, RefusesRoutesOfAnotherTopology) {
   const Machine machine = make_pair();
   Machine reversed(2);
   reversed.add_link(1, 0);
-  const auto report = sim::simulate(machine.schedule(), reversed.topology(), {Bytes{4}, Bytes{4}, 4, false, false});
+  const auto report =
+      sim::simulate_unverified(machine.schedule(), reversed.topology(), {Bytes{4}, Bytes{4}, 4, false, false});
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().message, "route 0 of the schedule is not a path on the topology test");
   const Machine empty(2);
-  EXPECT_FALSE(sim::simulate(machine.schedule(), empty.topology(), {Bytes{4}, Bytes{4}, 4, false, false}));
+  EXPECT_FALSE(sim::simulate_unverified(machine.schedule(), empty.topology(), {Bytes{4}, Bytes{4}, 4, false, false}));
 }
 
 TEST(Simulate, RefusesIdsThatTheScheduleDoesNotHave) {
   const Machine machine = make_pair();
   Schedule schedule = machine.schedule();
   schedule.transfers[0].slice_count = 2;
-  const auto report = sim::simulate(schedule, machine.topology(), {Bytes{4}, Bytes{4}, 4, false, false});
+  const auto report = sim::simulate_unverified(schedule, machine.topology(), {Bytes{4}, Bytes{4}, 4, false, false});
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::invalid_input);
 }
@@ -148,12 +149,12 @@ TEST(Simulator, RunsManySizesAsSimulateDoes) {
   const Machine machine = make_pair();
   const Schedule schedule = machine.schedule();
   const Topology topology = machine.topology();
-  const auto simulator = sim::Simulator::make(schedule, topology);
+  const auto simulator = sim::Simulator::make_unverified(schedule, topology);
   ASSERT_TRUE(simulator);
   for (const std::int64_t size : {0, 4, 400, 4}) {
     const Options options{Bytes{size}, Bytes{40}, 4, true, true};
     const auto report = simulator->run(options);
-    const auto expected = sim::simulate(schedule, topology, options);
+    const auto expected = sim::simulate_unverified(schedule, topology, options);
     EXPECT_EQ(report->elapsed, expected->elapsed);
     EXPECT_EQ(report->links, expected->links);
     EXPECT_EQ(report->timeline->spans, expected->timeline->spans);
@@ -197,7 +198,7 @@ TEST(Simulate, CopyEnginesLimitHowManySendsGoAtOnce) {
   const Machine machine = make_fan();
   const auto elapsed = [&](std::uint32_t engines, Bandwidth rate = {}) {
     const Options options{Bytes{100}, Bytes{100}, 1};
-    return sim::simulate(machine.schedule(), machine.topology(), options, {engines, rate})->elapsed.count;
+    return sim::simulate_unverified(machine.schedule(), machine.topology(), options, {engines, rate})->elapsed.count;
   };
   EXPECT_EQ(elapsed(0), 110);  // all at once
   EXPECT_EQ(elapsed(3), 110);
@@ -210,7 +211,7 @@ TEST(Simulate, ACopyEngineIsOnTheCriticalPath) {
   const Machine machine = make_fan();
   Options options{Bytes{100}, Bytes{100}, 1};
   options.record_critical_path = true;
-  const auto report = sim::simulate(machine.schedule(), machine.topology(), options, {1});
+  const auto report = sim::simulate_unverified(machine.schedule(), machine.topology(), options, {1});
   const auto shares = sim::summarize_critical_path(*report, machine.topology());
   EXPECT_TRUE(std::ranges::any_of(shares, [](const sim::CriticalShare& share) { return share.what == "copy engine"; }));
 }
@@ -220,7 +221,7 @@ TEST(Simulate, MessagesShareTheProcessorOfTheirRank) {
   const auto elapsed = [&](std::int64_t size, ModelKind model) {
     Options options{Bytes{size}, Bytes{100}, 1};
     options.model = model;
-    return sim::simulate(machine.schedule(), machine.topology(), options, {0, {}, {30}})->elapsed.count;
+    return sim::simulate_unverified(machine.schedule(), machine.topology(), options, {0, {}, {30}})->elapsed.count;
   };
   // The third chunk leaves its sender's processor at 90 and is whole at its receiver's 10 + 100 later; that one has
   // been at it for 100 by then.
@@ -239,7 +240,8 @@ TEST(Simulate, RanksOfAHostShareItsProcessors) {
   for (Node& node : machine.nodes) node.host = "here";
   const auto elapsed = [&](std::uint32_t processors) {
     const Options options{Bytes{10}, Bytes{10}, 1};
-    return sim::simulate(machine.schedule(), machine.topology(), options, {0, {}, {30}, processors})->elapsed.count;
+    return sim::simulate_unverified(machine.schedule(), machine.topology(), options, {0, {}, {30}, processors})
+        ->elapsed.count;
   };
   EXPECT_EQ(elapsed(0), 70);  // 30 to send, 10 on the way, 30 to receive
   EXPECT_EQ(elapsed(4), 70);
@@ -252,17 +254,18 @@ TEST(Simulate, MessagesAreOnTheCriticalPath) {
   const Machine machine = make_fan();
   Options options{Bytes{100}, Bytes{100}, 1};
   options.record_critical_path = true;
-  const auto report = sim::simulate(machine.schedule(), machine.topology(), options, {0, {}, {30}});
+  const auto report = sim::simulate_unverified(machine.schedule(), machine.topology(), options, {0, {}, {30}});
   const auto shares = sim::summarize_critical_path(*report, machine.topology());
   EXPECT_TRUE(std::ranges::any_of(shares, [](const sim::CriticalShare& share) { return share.what == "processor"; }));
-  EXPECT_EQ(sim::simulate(machine.schedule(), machine.topology(), options, {0, {}, {-1}}).error().code,
+  EXPECT_EQ(sim::simulate_unverified(machine.schedule(), machine.topology(), options, {0, {}, {-1}}).error().code,
             ErrorCode::invalid_input);
 }
 
 TEST(Simulate, RefusesMoreCopyEnginesThanItsLimit) {
   const Machine machine = make_fan();
-  EXPECT_EQ(sim::simulate(machine.schedule(), machine.topology(), {Bytes{100}, Bytes{100}, 1}, {65}).error().code,
-            ErrorCode::invalid_input);
+  EXPECT_EQ(
+      sim::simulate_unverified(machine.schedule(), machine.topology(), {Bytes{100}, Bytes{100}, 1}, {65}).error().code,
+      ErrorCode::invalid_input);
 }
 
 }  // namespace

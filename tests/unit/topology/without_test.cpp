@@ -140,7 +140,8 @@ TEST(Without, TakesRanges) {
   const auto cables = find_parts(whole, "gpu0-gpu[1-2]");
   ASSERT_TRUE(cables) << cables.error().message;
   auto both = find_parts(whole, "gpu0-gpu1")->links;
-  for (const LinkId link : find_parts(whole, "gpu0-gpu2")->links) both.push_back(link);
+  const auto second = find_parts(whole, "gpu0-gpu2")->links;
+  both.insert(both.end(), second.begin(), second.end());
   EXPECT_EQ(cables->links, both);
   // Every neighbour of gpu0, in order of the links.
   const auto all = find_parts(whole, "gpu0>gpu[*]");

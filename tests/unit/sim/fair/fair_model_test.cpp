@@ -24,7 +24,7 @@ Report simulate_fair(const Machine& machine, std::int64_t size, std::int64_t chu
   sim::Options options{Bytes{size}, Bytes{chunk}, 1, true, true};
   options.model = ModelKind::fair;
   options.conditions = conditions;
-  auto report = sim::simulate(machine.schedule(), machine.topology(), options);
+  auto report = sim::simulate_unverified(machine.schedule(), machine.topology(), options);
   EXPECT_TRUE(report) << report.error().message;
   return std::move(*report);
 }
@@ -139,7 +139,7 @@ TEST(FairModel, AFlowThatWaitsForItsTurnLosesToTheOneThatHasIt) {
   sim::Options options{Bytes{400}, Bytes{400}, 1};
   options.model = ModelKind::fair;
   options.record_critical_path = options.record_sharing = true;
-  const auto report = sim::simulate(machine.schedule(), machine.topology(), options);
+  const auto report = sim::simulate_unverified(machine.schedule(), machine.topology(), options);
   ASSERT_TRUE(report) << report.error().message;
   // The second one begins at 0, waits for the first one's 100 bytes and takes 300 ps itself.
   EXPECT_EQ(report->elapsed.count, 400);
@@ -248,7 +248,7 @@ TEST(FairModel, WhatWaitsForADeadLinkIsRefused) {
   sim::Options options{Bytes{600}, Bytes{600}, 1};
   options.model = ModelKind::fair;
   options.conditions.changes = {{two.from0, {100}, 0}};
-  const auto report = sim::simulate(two.machine.schedule(), two.machine.topology(), options);
+  const auto report = sim::simulate_unverified(two.machine.schedule(), two.machine.topology(), options);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::infeasible);
 }
