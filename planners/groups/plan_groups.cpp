@@ -136,7 +136,7 @@ struct Joint {
   Rational time_per_byte;
 };
 
-/// With `shallow`, for the trees' sake, a limit is only found together with trees that reach it.
+/// With `shallow`, for the trees' sake, trees that reach the limit are found soon or not at all.
 Result<Joint> solve(std::span<const GroupWork> groups, bool shallow) {
   if (auto checked = check_groups(groups); !checked) return tl::unexpected(checked.error());
   Joint joint;
@@ -172,10 +172,6 @@ Result<Joint> solve(std::span<const GroupWork> groups, bool shallow) {
     limits.shallow = true;
   }
   joint.solution = generate_columns(program, oracle, limits);
-  if (joint.solution.limit == 0) {
-    return fail(ErrorCode::unsupported, "the best trees of all groups were not found within the limits",
-                "plan each group by itself with --ranks");
-  }
   joint.time_per_byte = 1 / (joint.solution.limit * first->orbits.graph.unit * common);
   return joint;
 }
@@ -282,8 +278,7 @@ Result<JointPlan> plan_groups(std::span<const GroupWork> groups) {
   const Bundles bundles(groups.front().topology);
   const std::vector<GroupWork> works = bundled_works(groups, bundles);
   Result<Joint> joint = solve(works, true);
-  const bool may_be_deep = joint ? !joint->solution.attained : joint.error().code == ErrorCode::unsupported;
-  if (may_be_deep) joint = solve(works, false);
+  if (joint && !joint->solution.attained) joint = solve(works, false);
   if (!joint) return tl::unexpected(joint.error());
   if (joint->time_per_byte != 0 && !joint->solution.attained) {
     return fail(ErrorCode::unsupported, "the best trees of all groups were not found within the limits",

@@ -34,9 +34,11 @@ class Generation {
       const Prices prices = master_prices();
       tell(round + 1, prices);
       if (is_near()) break;
-      if (!limits_.cheapest_first && improve_shallow(prices)) continue;
+      // Shallow columns prove no limit, and each round may bring one: the cheapest get half of the rounds at least.
+      const bool shallow_first = !limits_.cheapest_first && round < limits_.rounds / 2;
+      if (shallow_first && improve_shallow(prices)) continue;
       if (improve(blend(prices, center_, 0.7)) || improve(prices)) continue;
-      if (limits_.cheapest_first && improve_shallow(prices)) continue;
+      if (!shallow_first && improve_shallow(prices)) continue;
       if (!settle()) break;
       if (!solution_.attained) continue;
       if (limits_.shallow && (!limits_.wanted || solution_.limit >= *limits_.wanted)) flatten();
@@ -88,9 +90,7 @@ class Generation {
       told_prices_ = std::move(candidate);
     };
     if (told_prices_.empty()) {
-      Prices even(capacity_.size());
-      for (std::size_t r = 0; r < even.size(); ++r) even[r] = 1 / capacity_[r];
-      consider(normalised(even));
+      consider(even_prices());
     }
     // The master program's prices alone prove nothing where some tree costs nothing at them.
     consider(blend(prices, told_prices_, 0.5));
@@ -291,9 +291,16 @@ class Generation {
     return priced;
   }
 
-  /// The best prices met, rounded to whole positive numbers: a valid limit, if not the optimum.
+  /// Where all resources with room are worth the same.
+  [[nodiscard]] Prices even_prices() const {
+    Prices even(capacity_.size());
+    for (std::size_t r = 0; r < even.size(); ++r) even[r] = capacity_[r] > 0 ? 1 / capacity_[r] : 1;
+    return normalised(even);
+  }
+
+  /// The best prices met, or even ones, rounded to whole positive numbers: a valid limit, if not the optimum.
   void prove_center() {
-    if (center_.empty()) return;
+    if (center_.empty()) center_ = even_prices();
     const double largest = *std::max_element(center_.begin(), center_.end());
     std::vector<Rational> prices;
     for (const double price : center_) {

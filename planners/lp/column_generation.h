@@ -105,7 +105,8 @@ struct ColumnSolution {
     Rational amount;
   };
 
-  Rational limit;                  ///< No packing has more throughput: proven by `prices`.
+  Rational limit;  ///< No packing has more throughput: proven by `prices`; positive where every column takes of what
+                   ///< has room, but for a search below a height that found nothing.
   std::vector<BigInteger> prices;  ///< limit = capacity . prices / (what one unit of throughput costs at least).
   bool attained = false;           ///< Whether `parts` reach the limit, exactly.
   std::vector<Part> parts;         ///< Columns with positive amounts; empty unless attained, or stopped at a gap.

@@ -54,6 +54,32 @@ TEST(ProgramTrees, ReachTheBoundOnRandomGraphs) {
   }
 }
 
+/// However soon a search ends, its prices prove a limit: no packing is better, and dividing by it is safe.
+TEST(ProgramTrees, EverySearchProvesALimit) {
+  Random random(33);
+  for (int round = 0; round < 60; ++round) {
+    const Topology topology = *generate_random({.ranks = random.between(2, 9),
+                                                .switches = random.between(0, 3),
+                                                .extra = random.between(0, 12),
+                                                .one_way = round % 2 == 0,
+                                                .seed = random.next()});
+    const OrbitGraph orbits = make_orbit_graph(topology, false, Symmetry::any);
+    for (const TreeGroups& groups : {sharded_groups(orbits, false), all_reduce_groups(orbits)}) {
+      const TreeOracle oracle(orbits, groups);
+      const ColumnSolution best = generate_columns(oracle.program(), oracle, {});
+      ASSERT_TRUE(best.attained) << round;
+      for (const std::uint32_t rounds : {0U, 1U, 2U, 5U}) {
+        for (const bool shallow : {false, true}) {
+          const ColumnLimits limits{.rounds = rounds, .warm_rounds = 1, .shallow = shallow};
+          const ColumnSolution soon = generate_columns(oracle.program(), oracle, limits);
+          EXPECT_GE(soon.limit, best.limit) << round << ", " << rounds << " rounds" << (shallow ? ", shallow" : "");
+          EXPECT_FALSE(soon.prices.empty());
+        }
+      }
+    }
+  }
+}
+
 TEST(ProgramTrees, ReachTheBoundOnRegularNetworks) {
   const std::vector<Topology> networks = {
       *generate_torus({{3, 4}, {}}), *generate_hypercube({.dimensions = 4}),
