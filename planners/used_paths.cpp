@@ -323,17 +323,36 @@ UsedPaths::UsedPaths(const Topology& topology) : whole_(topology) {
 }
 
 void UsedPaths::pass_no_idle() {
+  auto without_idle = take([&](LinkId link) { return !is_idle(whole_, link); });
+  if (!without_idle || !find_unreachable(*without_idle)) {
+    used_ = std::move(without_idle);
+    return;
+  }
+  // Whose own NIC is gone uses another of its box, which machines that name no path through the host show beside its
+  // GPU.
+  std::vector<bool> has_nic(whole_.node_count(), false);
+  for (const Link& link : whole_.links()) {
+    if (whole_.node(link.head).kind == NodeKind::nic) has_nic[link.tail.index()] = true;
+  }
+  const auto passes = [&](NodeId node) { return !is_idle_gpu(whole_.node(node)) || has_nic[node.index()]; };
+  auto by_nics = take([&](LinkId id) { return passes(whole_.link(id).tail) && passes(whole_.link(id).head); });
+  const bool are_joined = by_nics ? !find_unreachable(*by_nics) : !find_unreachable(whole_);
+  if (!are_joined) by_nics = take([&](LinkId link) { return !is_idle(whole_, link); });
+  used_ = std::move(by_nics);
+}
+
+std::optional<Topology> UsedPaths::take(const std::function<bool(LinkId)>& is_taken) {
   std::vector<Link> links;
   origins_.clear();
   for (std::size_t i = 0; i < whole_.link_count(); ++i) {
-    if (is_idle(whole_, LinkId(i))) continue;
+    if (!is_taken(LinkId(i))) continue;
     links.push_back(whole_.link(LinkId(i)));
     origins_.emplace_back(i);
   }
-  if (links.size() == whole_.link_count()) return;
+  if (links.size() == whole_.link_count()) return std::nullopt;
   auto made = Topology::make(whole_.name(), {whole_.nodes().begin(), whole_.nodes().end()}, std::move(links));
   ESPALIER_CHECK(made.has_value(), "fewer links leave a topology one");
-  used_ = *std::move(made);
+  return *std::move(made);
 }
 
 bool UsedPaths::leaves_its_box(const Route& route) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -23,7 +24,7 @@ enum class Paths : std::uint8_t {
 /// 2. a NIC passes nothing from its box on to its box, and nothing from the network on to the network;
 /// 3. from rank to rank of one box data stays inside; where fabric does not lead from the one to the other without
 ///    passing ranks, over PCIe;
-/// 4. nothing passes through a GPU that is no rank.
+/// 4. nothing passes through a GPU that is no rank, but where ranks have no other way than to a NIC beside such a GPU.
 ///
 /// Where that would leave ranks without a path to each other, rule 4 alone counts. Node ids are those of the network;
 /// nodes that must not turn data round are there twice, the second time for what comes from the network.
@@ -41,6 +42,8 @@ class UsedPaths {
  private:
   /// Makes the network that rule 4 alone leaves, where it leaves anything out.
   void pass_no_idle();
+  /// Those links alone; nothing where these are all.
+  std::optional<Topology> take(const std::function<bool(LinkId)>& is_taken);
   [[nodiscard]] bool leaves_its_box(const Route& route) const;
 
   const Topology& whole_;
