@@ -65,6 +65,12 @@ Result<Advisor::Planned*> Advisor::plan_once(const Collective& collective) {
   if (!made) return tl::unexpected(made.error());
   // Switches that take part are no ranks that could run their part of a schedule.
   std::erase_if(made->made, [](const planners::Candidate& candidate) { return !candidate.schedule.relays.empty(); });
+  // Where three ranks or more add inputs each in an order of its own, the last bits of a sum differ from rank to rank:
+  // that is for those who name the planner.
+  const auto adds_apart = [&](const planners::Candidate& candidate) {
+    return options.for_choice && collective.rank_count > 2 && candidate.schedule.reads_inputs();
+  };
+  if (!std::ranges::all_of(made->made, adds_apart)) std::erase_if(made->made, adds_apart);
   if (made->made.empty()) {
     if (made->refused.empty()) {
       return fail(ErrorCode::unsupported, "only switches that reduce or copy could run this schedule",

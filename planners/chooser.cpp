@@ -180,7 +180,7 @@ std::string explain(const std::vector<Trial>& trials, double bound) {
 bool may_plan_beside_bound(const Topology& topology, const Collective& collective, const CandidateOptions& options) {
   constexpr std::uint32_t many_ranks = 256;
   return collective.kind == CollectiveKind::all_reduce && collective.rank_count >= many_ranks && options.threads > 1 &&
-         !find_unreachable(topology) && check_somebody_adds(topology).has_value();
+         !find_unreachable(topology);
 }
 
 std::shared_ptr<const ScheduleSymmetry> find_large_symmetry(const Schedule& schedule, const ParallelLinks& network) {

@@ -44,7 +44,8 @@ class Chains {
   double extend(Rank src, Rank dst, const Transfer& transfer, double step) {
     const std::size_t first = transfer.first_slice.index();
     float longest = 0;
-    for (std::size_t i = 0; i < transfer.slice_count; ++i) longest = std::max(longest, longest_.at(src, first + i));
+    const std::size_t read = transfer.reads_input != 0 ? 0 : transfer.slice_count;  // An input is there from the start.
+    for (std::size_t i = 0; i < read; ++i) longest = std::max(longest, longest_.at(src, first + i));
     const auto extended = static_cast<float>(longest + step);
     for (std::size_t i = 0; i < transfer.slice_count; ++i) {
       float& there = longest_.at(dst, first + i);
@@ -83,7 +84,8 @@ class FewMoves {
     const Rank src = schedule_.src(transfer);
     Longest before;
     const std::size_t first = transfer.first_slice.index();
-    for (std::size_t slice = first; slice < first + transfer.slice_count; ++slice) {
+    const std::size_t read = transfer.reads_input != 0 ? 0 : transfer.slice_count;  // An input is there from the start.
+    for (std::size_t slice = first; slice < first + read; ++slice) {
       for (const TransferId earlier : moves_.of(slice)) {
         if (earlier >= id) break;
         if (schedule_.dst(schedule_.transfers[earlier.index()]) != src) continue;

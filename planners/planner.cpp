@@ -32,6 +32,8 @@ const std::array planners = {
     Planner{"innetwork", "trees over switches that copy (multicast) and add (reduction) in the network",
             without_context(plan_innetwork)},
     Planner{"flat", "shortest-path trees: the fewest steps that the network allows", without_context(plan_flat)},
+    Planner{"oneshot", "every input straight to every rank, which adds them up: one step",
+            without_context(plan_oneshot)},
     Planner{"star", "all to one rank and back: the fewest messages", without_context(plan_star)},
     Planner{"binomial", "binomial trees over the ranks in machine order", without_context(plan_binomial)},
     Planner{"recursive", "recursive halving and doubling, odd ranks folded", without_context(plan_recursive)},
@@ -82,9 +84,6 @@ Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& 
                 describe_unreachable(topology, *parted) + " but through GPUs that take no part, which pass nothing on",
                 "make them ranks too, or count every path (--paths any)");
   }
-  if (collective.kind == CollectiveKind::all_reduce) {
-    if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
-  }
   auto schedule = planner.plan(network.problem(), collective, context);
   if (!schedule) return schedule;
   schedule = network.lift(*std::move(schedule));
@@ -92,6 +91,9 @@ Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& 
   const VerifyReport report = verify(*schedule, topology, 1);
   // Breaches come in the order of the rules: all others hold then.
   if (!report.ok() && report.breaches.front().rule == Rule::S9) {
+    if (collective.kind == CollectiveKind::all_reduce) {
+      if (auto summed = check_somebody_adds(topology); !summed) return tl::unexpected(summed.error());
+    }
     return fail(ErrorCode::unsupported,
                 std::string(planner.name) +
                     " does not plan around ranks that must not relay: " + report.breaches.front().message,

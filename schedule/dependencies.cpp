@@ -49,7 +49,7 @@ struct PlaceHistory {
   /// Notes a copy into this place or a reduction; `base` is then what it waits for. Reads since the last writes have
   /// themselves waited for those.
   void write(TransferId transfer, Action action) {
-    const bool reduces = action == Action::reduce;
+    const bool reduces = action != Action::copy;
     const bool joins = reduces && writes_reduce && reads.empty();
     if (!joins) {
       before.insert(before.end(), writes.begin(), writes.end());
@@ -73,12 +73,14 @@ void replay(const Schedule& schedule, const SliceMoves& moves, const Found& foun
     rank_count = std::max({rank_count, route.src.value() + 1, route.dst.value() + 1});
   }
   std::vector<PlaceHistory> places(rank_count);
+  PlaceHistory input;  // What a rank brought is there from the start, and nothing replaces it.
   for (std::size_t slice = 0; slice < schedule.slices.size(); ++slice) {
     for (const TransferId id : moves.of(slice)) {
       const Transfer& transfer = schedule.transfers[id.index()];
-      PlaceHistory& source = places[schedule.src(transfer).index()];
+      const bool reads_input = transfer.reads_input != 0;
+      PlaceHistory& source = reads_input ? input : places[schedule.src(transfer).index()];
       PlaceHistory& destination = places[schedule.dst(transfer).index()];
-      source.reads.push_back(after(id, Wait::departure));
+      if (!reads_input) source.reads.push_back(after(id, Wait::departure));
       destination.write(id, transfer.action());
       found(id, source, destination);
     }

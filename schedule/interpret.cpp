@@ -30,12 +30,13 @@ UnitRange units_of(const Schedule& schedule, const Transfer& transfer) {
 void interpret(const Schedule& schedule, std::vector<UnitValues>& buffers) {
   ESPALIER_CHECK(buffers.size() == schedule.collective.rank_count, "a buffer per rank");
   buffers.resize(end_count(schedule), UnitValues(static_cast<std::size_t>(schedule.units)));
+  const std::vector<UnitValues> inputs = schedule.reads_inputs() ? buffers : std::vector<UnitValues>();
   for (const Transfer& transfer : schedule.transfers) {
-    const UnitValues& src = buffers[schedule.src(transfer).index()];
+    const UnitValues& src = (transfer.reads_input != 0 ? inputs : buffers)[schedule.src(transfer).index()];
     UnitValues& dst = buffers[schedule.dst(transfer).index()];
     const UnitRange units = units_of(schedule, transfer);
     for (std::size_t unit = units.begin; unit < units.end; ++unit) {
-      dst[unit] = transfer.action() == Action::reduce ? add(dst[unit], src[unit]) : src[unit];
+      dst[unit] = transfer.reduces != 0 ? add(dst[unit], src[unit]) : src[unit];
     }
   }
   buffers.resize(schedule.collective.rank_count);

@@ -1,10 +1,25 @@
 #include "schedule/schedule.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/check.h"
 
 namespace espalier {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> action_names = {"copy", "reduce", "reduce_input"};  // As Action.
+
+}  // namespace
+
+std::string_view to_string(Action action) { return action_names[static_cast<std::size_t>(action)]; }
+
+std::optional<Action> action_from(std::string_view name) {
+  const auto found = std::ranges::find(action_names, name);
+  if (found == action_names.end()) return std::nullopt;
+  return static_cast<Action>(found - action_names.begin());
+}
 
 Schedule::Schedule(Collective what, std::string where, std::string how)
     : ScheduleHeader{std::move(what), std::move(where), std::move(how)} {}
@@ -59,15 +74,20 @@ void Schedule::add_place(RoutePlace place) {
 
 TransferId Schedule::add_transfer(RouteId route, SliceId first_slice, std::uint32_t slice_count, Action action,
                                   ChannelId channel) {
-  ESPALIER_CHECK(channel.value() < (1U << 31U), "a channel fits 31 bits");
+  ESPALIER_CHECK(channel.value() < (1U << 30U), "a channel fits 30 bits");
   Transfer transfer;
   transfer.first_slice = first_slice;
   transfer.slice_count = slice_count;
   transfer.route = route;
-  transfer.channel_value = channel.value() & 0x7FFFFFFFU;
-  transfer.reduces = action == Action::reduce ? 1 : 0;
+  transfer.channel_value = channel.value() & 0x3FFFFFFFU;
+  transfer.reduces = action == Action::copy ? 0 : 1;
+  transfer.reads_input = action == Action::reduce_input ? 1 : 0;
   transfers.push_back(transfer);
   return TransferId(transfers.size() - 1);
+}
+
+bool Schedule::reads_inputs() const {
+  return std::ranges::any_of(transfers, [](const Transfer& transfer) { return transfer.reads_input != 0; });
 }
 
 std::uint32_t Schedule::channel_count() const {

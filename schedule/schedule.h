@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/id.h"
@@ -19,7 +20,13 @@ inline constexpr std::int64_t max_units = std::int64_t{1} << 62;
 inline constexpr std::size_t max_slices = (std::size_t{1} << 32) - 2;
 inline constexpr std::size_t max_transfers = (std::size_t{1} << 31) - 1;
 
-enum class Action : std::uint8_t { copy, reduce };
+/// What a transfer does at its destination with what it reads at its source: its value as earlier transfers left it,
+/// or, for `reduce_input`, what the source brought, whatever has been added to that since.
+enum class Action : std::uint8_t { copy, reduce, reduce_input };
+
+/// "copy", "reduce", "reduce_input", as in the JSON form.
+std::string_view to_string(Action action);
+std::optional<Action> action_from(std::string_view name);
 
 /// A run of the buffer's units that travels one way. `rank` and `to` as docs/schedule.md says for each collective.
 struct Slice {
@@ -37,11 +44,15 @@ struct Transfer {
   SliceId first_slice;
   std::uint32_t slice_count = 1;
   RouteId route;
-  std::uint32_t channel_value : 31 = 0;
+  std::uint32_t channel_value : 30 = 0;
+  std::uint32_t reads_input : 1 = 0;  ///< Only of those that reduce.
   std::uint32_t reduces : 1 = 0;
 
   [[nodiscard]] ChannelId channel() const { return ChannelId(channel_value); }
-  [[nodiscard]] Action action() const { return reduces != 0 ? Action::reduce : Action::copy; }
+  [[nodiscard]] Action action() const {
+    if (reduces == 0) return Action::copy;
+    return reads_input != 0 ? Action::reduce_input : Action::reduce;
+  }
   friend bool operator==(const Transfer&, const Transfer&) = default;
 };
 static_assert(sizeof(Transfer) == 16);
@@ -79,8 +90,9 @@ struct ScheduleHeader {
 /// What moves where, in program order; not when. Plain data: `verify` says whether it keeps the collective's promise.
 /// Transfers may be in any state that the types allow; readers check ids before they append (docs/schedule.md, S1).
 ///
-/// A transfer reads its slices at the source as all earlier transfers left them, and writes (copy) or adds (reduce)
-/// them at the destination. So its dependencies follow from the order (schedule/dependencies.h) and are not stored.
+/// A transfer reads its slices at the source as all earlier transfers left them, or as the source brought them
+/// (reduce_input), and writes (copy) or adds (reduce) them at the destination. So its dependencies follow from the
+/// order (schedule/dependencies.h) and are not stored.
 class Schedule : public ScheduleHeader {
  public:
   Schedule() = default;
@@ -104,6 +116,8 @@ class Schedule : public ScheduleHeader {
   TransferId add_transfer(RouteId route, SliceId first_slice, std::uint32_t slice_count, Action action,
                           ChannelId channel);
 
+  /// Whether any transfer reads an input.
+  [[nodiscard]] bool reads_inputs() const;
   /// One more than the largest channel used; 0 without transfers.
   [[nodiscard]] std::uint32_t channel_count() const;
 

@@ -20,7 +20,8 @@ ScheduleShape measure_shape(const Schedule& schedule) {
   };
   for (const Transfer& transfer : schedule.transfers) {
     const auto found = depth.find(key(transfer, schedule.src(transfer).index()));
-    const std::uint32_t reached = (found == depth.end() ? 0 : found->second) + 1;
+    const bool begins = found == depth.end() || transfer.reads_input != 0;
+    const std::uint32_t reached = (begins ? 0 : found->second) + 1;
     std::uint32_t& at = depth[key(transfer, schedule.dst(transfer).index())];
     at = std::max(at, reached);
     shape.height = std::max(shape.height, reached);

@@ -65,13 +65,22 @@ Result<void> Group::capture(const CallArguments& arguments, CallHeader& header) 
   header.shares = prepared.shares_hash;
   auto buffers = find_buffers(arguments, prepared.program);
   if (!buffers) return tl::unexpected(buffers.error());
-  if (prepared.program.scratch_bytes > 0) {
-    const auto memory = job_->memory().allocate(prepared.program.scratch_bytes, MemorySpace::device);
-    if (!memory) return tl::unexpected(memory.error());
-    (*call)->scratch = *memory;
-    const auto at = static_cast<std::size_t>(Place::scratch);
-    buffers->base[at] = *memory;
-    buffers->registered[at] = job_->memory().find(*memory, prepared.program.scratch_bytes);
+  const auto replace = [&](Place place, std::byte*& memory, std::int64_t size) -> Result<void> {
+    const auto allocated = job_->memory().allocate(size, MemorySpace::device);
+    if (!allocated) return tl::unexpected(allocated.error());
+    memory = *allocated;
+    buffers->base[static_cast<std::size_t>(place)] = memory;
+    buffers->registered[static_cast<std::size_t>(place)] = job_->memory().find(memory, size);
+    return {};
+  };
+  const RankProgram& program = prepared.program;
+  if (program.scratch_bytes > 0) {
+    if (auto made = replace(Place::scratch, (*call)->scratch, program.scratch_bytes); !made) return made;
+  }
+  if (program.keeps_input && is_in_place(arguments, program)) {
+    if (auto made = replace(Place::send, (*call)->input, program.send_bytes); !made) return made;
+    arguments.queue->copy((*call)->input, static_cast<const std::byte*>(arguments.send),
+                          static_cast<std::size_t>(program.send_bytes));
   }
   if (auto open = await_window(); !open) return open;
   auto ends = streams_.connect(prepared.program, job_->options().timeout);

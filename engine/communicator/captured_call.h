@@ -13,6 +13,7 @@ struct CapturedCall {
   ~CapturedCall() {
     whole.reset();
     if (scratch != nullptr) job.memory().release(scratch);
+    if (input != nullptr) job.memory().release(input);
   }
   CapturedCall(const CapturedCall&) = delete;
   CapturedCall& operator=(const CapturedCall&) = delete;
@@ -20,6 +21,7 @@ struct CapturedCall {
   Job& job;
   std::unique_ptr<WholeCall> whole;
   std::byte* scratch = nullptr;  ///< Of this call alone: that of others moves when a larger one comes.
+  std::byte* input = nullptr;    ///< A copy that each launch makes (RankProgram::keeps_input).
 };
 
 }  // namespace espalier::engine

@@ -48,6 +48,13 @@ constexpr const char* mismatch_help =
 
 }  // namespace
 
+bool is_in_place(const CallArguments& arguments, const RankProgram& program) {
+  const auto* send = static_cast<const std::byte*>(arguments.send);
+  const auto* receive = static_cast<const std::byte*>(arguments.receive);
+  if (program.send_bytes == 0 || program.receive_bytes == 0) return false;
+  return send < receive + program.receive_bytes && receive < send + program.send_bytes;
+}
+
 Group::Group(std::shared_ptr<Job> job, std::vector<std::uint32_t> members, std::string name, ScheduleSource schedules)
     : job_(std::move(job)),
       members_(std::move(members)),
@@ -79,7 +86,7 @@ Group::~Group() {
   settle();
   prepared_.clear();
   captured_.clear();
-  for (const Scratch* scratch : {&host_scratch_, &device_scratch_}) {
+  for (const Scratch* scratch : {&host_scratch_, &device_scratch_, &host_input_, &device_input_}) {
     if (scratch->data != nullptr) job_->memory().release(scratch->data);
   }
 }
@@ -227,9 +234,7 @@ Result<void> Group::check(const CallArguments& arguments, const RankProgram& pro
         fmt::format("{} of {} {} on rank {} has no {} buffer", to_string(arguments.kind), arguments.count,
                     to_string(arguments.type), self_, send == nullptr && program.send_bytes > 0 ? "send" : "receive"));
   }
-  if (program.send_bytes == 0 || program.receive_bytes == 0) return {};
-  const bool overlaps = send < receive + program.receive_bytes && receive < send + program.send_bytes;
-  if (!overlaps) return {};
+  if (!is_in_place(arguments, program)) return {};
   if (!program.in_place_shift) {
     return fail(ErrorCode::unsupported, fmt::format("{} cannot work in place", to_string(arguments.kind)),
                 "use separate send and receive buffers");
@@ -352,6 +357,20 @@ Result<Buffers> Group::find_buffers(const CallArguments& arguments, const RankPr
   return buffers;
 }
 
+Result<void> Group::keep_input(const RankProgram& program, Buffers& buffers) {
+  const auto at = static_cast<std::size_t>(Place::send);
+  const bool is_on_host = buffers.registered[at].is_on_host();
+  Scratch& kept = is_on_host ? host_input_ : device_input_;
+  const MemorySpace space = is_on_host ? MemorySpace::host : MemorySpace::device;
+  if (auto reserved = reserve(kept, program.send_bytes, space); !reserved) return reserved;
+  DeviceQueue& queue = job_->queue();
+  queue.copy(kept.data, buffers.base[at], static_cast<std::size_t>(program.send_bytes));
+  if (auto done = await_device({&queue, queue.mark()}); !done) return done;
+  buffers.base[at] = kept.data;
+  buffers.registered[at] = place_of(kept.data, program.send_bytes, kept.found);
+  return {};
+}
+
 Error Group::in_call(const CallHeader& header, Error error) const {
   error.message = fmt::format("{} (group {}, rank {}): {}", describe(header), name_, job_->rank(), error.message);
   return error;
@@ -387,7 +406,7 @@ Result<RunningCall> Group::begin(const CallArguments& arguments, QueuePoint call
   header.chunk = static_cast<std::uint64_t>(call.chunk.count);
   header.shares = call.shares_hash;
   if (auto checked = check(arguments, call.program); !checked) return tl::unexpected(checked.error());
-  const auto buffers = find_buffers(arguments, call.program);
+  auto buffers = find_buffers(arguments, call.program);
   if (!buffers) return tl::unexpected(buffers.error());
   if (!call.execution) {
     if (auto agreed = agree(header); !agreed) return tl::unexpected(agreed.error());
@@ -396,6 +415,9 @@ Result<RunningCall> Group::begin(const CallArguments& arguments, QueuePoint call
   if (auto open = await_window(); !open) return tl::unexpected(open.error());
   if (callers_work.queue != nullptr) {  // Peers may touch the buffers as soon as this rank is in the call.
     if (auto done = await_device(callers_work); !done) return tl::unexpected(done.error());
+  }
+  if (call.program.keeps_input && is_in_place(arguments, call.program)) {
+    if (auto kept = keep_input(call.program, *buffers); !kept) return tl::unexpected(kept.error());
   }
   running_ = &call;
   running_header_ = header;

@@ -19,6 +19,9 @@
 
 namespace espalier::engine {
 
+/// Whether the caller's buffers overlap: the call is in place.
+bool is_in_place(const CallArguments& arguments, const RankProgram& program);
+
 /// A point in a queue's work: behind all that was given to it before. No queue: there is nothing to wait for.
 struct QueuePoint {
   DeviceQueue* queue = nullptr;
@@ -101,10 +104,12 @@ class Group {
     FoundPlace found;
   };
   Result<void> reserve(Scratch& scratch, std::int64_t bytes, MemorySpace space);
-  /// The caller's buffers, and scratch memory beside them: on the device where one of the buffers is.
   /// Whether the rank's device reaches the caller's buffers.
   Result<void> check_reach(const CallArguments& arguments, const RankProgram& program, const Buffers& buffers) const;
+  /// The caller's buffers, and scratch memory beside them: on the device where one of the buffers is.
   Result<Buffers> find_buffers(const CallArguments& arguments, const RankProgram& program);
+  /// Sends from a copy of the input: in place the input itself is added to while peers still read it.
+  Result<void> keep_input(const RankProgram& program, Buffers& buffers);
 
   /// The shape of a call, as far as the program depends on it.
   struct Shape {
@@ -135,6 +140,8 @@ class Group {
   ScheduleSource schedules_;
   Scratch host_scratch_;
   Scratch device_scratch_;
+  Scratch host_input_;  ///< Copies of inputs (keep_input).
+  Scratch device_input_;
   std::vector<std::unique_ptr<GroupTransport>> transports_;  ///< In the job's order.
   StreamTable streams_;
   /// The least recently used makes room for a new one: the same on every member, since all make the same calls.

@@ -23,8 +23,8 @@ std::uint64_t hash_of(const Schedule& schedule) {
   }
   for (const Transfer& transfer : schedule.transfers) {
     hash.add_number(std::uint64_t{transfer.first_slice.value()} << 32U | transfer.slice_count);
-    hash.add_number(std::uint64_t{transfer.route.value()} << 32U | std::uint64_t{transfer.channel_value} << 1U |
-                    (transfer.reduces != 0 ? 1U : 0U));
+    hash.add_number(std::uint64_t{transfer.route.value()} << 32U | std::uint64_t{transfer.channel_value} << 2U |
+                    static_cast<std::uint64_t>(transfer.action()));
   }
   return hash.value();
 }

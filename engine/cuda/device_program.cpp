@@ -28,7 +28,8 @@ class DeviceCompiler {
     program_.counter_count = plan_.counter_count();
     program_.element_size = ranks_.front().element_size;
     for (const RankProgram& rank : ranks_) {
-      program_.memories.push_back({rank.send_bytes, rank.receive_bytes, rank.scratch_bytes, rank.in_place_shift, 0});
+      const auto shift = rank.keeps_input ? std::nullopt : rank.in_place_shift;  // an input that is kept lies elsewhere
+      program_.memories.push_back({rank.send_bytes, rank.receive_bytes, rank.scratch_bytes, shift, 0});
     }
     if (program_.low_latency) lay_out_mailboxes();
     for (std::uint32_t team = 0; team < plan_.teams().size(); ++team) add_team(team);

@@ -55,7 +55,7 @@ class LocalOrder {
 
  private:
   void touch(std::uint32_t id, const Location& location, std::int64_t length, bool is_write) {
-    const bool is_shared = location.place == Place::send && rank_.in_place_shift.has_value();
+    const bool is_shared = location.place == Place::send && rank_.in_place_shift.has_value() && !rank_.keeps_input;
     const std::size_t memory = static_cast<std::size_t>(is_shared ? Place::receive : location.place);
     const std::int64_t begin = location.offset + (is_shared ? *rank_.in_place_shift : 0);
     accesses_.push_back({id, memory, begin, begin + length, is_write});

@@ -171,10 +171,10 @@ Placement::Placement(const Schedule& schedule, const Layout& layout) {
     for (std::uint32_t i = 0; i < transfer.slice_count; ++i) {
       const std::size_t slice = transfer.first_slice.index() + i;
       SliceMove move;
-      move.source = is_written[src.index() * slices + slice] ? written_location(src, slice)
-                                                             : Location{Place::send, map.send_offset(slice)};
+      const bool is_changed = transfer.reads_input == 0 && is_written[src.index() * slices + slice];
+      move.source = is_changed ? written_location(src, slice) : Location{Place::send, map.send_offset(slice)};
       move.target = written_location(dst, slice);
-      const bool adds_to_own = !is_written[dst.index() * slices + slice] && transfer.action() == Action::reduce;
+      const bool adds_to_own = !is_written[dst.index() * slices + slice] && transfer.reduces != 0;
       move.first = adds_to_own ? Location{Place::send, map.send_offset(slice)} : move.target;
       moves_.push_back(move);
       is_written[dst.index() * slices + slice] = true;

@@ -22,7 +22,8 @@ struct Location {
 
 /// The part of a slice that one transfer moves, at both ends. What a rank brings lies in its send buffer until a
 /// transfer brings something; from then on the slice lies in the receive buffer when the rank is promised it, and in
-/// scratch memory otherwise. So no send buffer is ever written, unless the caller works in place.
+/// scratch memory otherwise. So no send buffer is ever written, unless the caller works in place. What reads the rank's
+/// input reads its send buffer at any time.
 struct SliceMove {
   Location source;  ///< At src.
   Location target;  ///< At dst.

@@ -56,6 +56,7 @@ class Compiler {
     for (const Transfer& transfer : schedule_.transfers) {
       const Pieces pieces = chunking_.pieces(transfer);
       program_.max_op_bytes = std::max(program_.max_op_bytes, chunking_.bytes(pieces, 0));
+      program_.keeps_input |= transfer.reads_input != 0 && schedule_.src(transfer) == rank_;
     }
     return std::move(program_);
   }
@@ -107,7 +108,7 @@ class Compiler {
       Op op;
       op.transfer = draft.transfer;
       op.chunk = draft.chunk;
-      op.reduces = transfer(draft.transfer).action() == Action::reduce;
+      op.reduces = transfer(draft.transfer).reduces != 0;
       op.first_piece = static_cast<std::uint32_t>(program_.pieces.size());
       op.level = draft.level;
       op.bytes = chunking_.bytes(chunking_.pieces(transfer(draft.transfer)), draft.chunk);

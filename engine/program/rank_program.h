@@ -96,8 +96,10 @@ struct RankProgram {
   std::int64_t receive_bytes = 0;
   std::int64_t scratch_bytes = 0;
   std::optional<std::int64_t> in_place_shift;  ///< Of the send buffer to the receive buffer; nothing: not in place.
-  std::int64_t max_op_bytes = 0;               ///< Over all ranks.
-  std::uint32_t ahead = 0;                     ///< Cut::ahead, over the streams that keep step.
+  /// Whether it sends what the rank brought after something was added to that: a call in place needs a copy of it.
+  bool keeps_input = false;
+  std::int64_t max_op_bytes = 0;  ///< Over all ranks.
+  std::uint32_t ahead = 0;        ///< Cut::ahead, over the streams that keep step.
   std::int64_t element_size = 1;
 };
 

@@ -97,7 +97,7 @@ KernelSite ShmGroup::own_kernel_site() const {
 }
 
 std::uint32_t ShmGroup::choose_stream(const Schedule&, const Transfer& transfer) const {
-  return transfer.action() == Action::reduce ? 0 : 1;
+  return transfer.reduces != 0 ? 0 : 1;
 }
 
 /// Fits the cache with those of several peers.

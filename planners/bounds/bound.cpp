@@ -1,5 +1,7 @@
 #include "planners/bounds/bound.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/check.h"
@@ -48,9 +50,23 @@ Result<PricedBound> tree_bound(const PlanningProblem& problem, const Collective&
   return by_cut;
 }
 
+/// Where nobody may send a sum on, an all_reduce is an all_gather of all inputs: N S bytes.
+Result<PricedBound> exchange_bound(const PlanningProblem& problem, const Collective& collective,
+                                   const PlanContext& context) {
+  const Collective gathering{CollectiveKind::all_gather, collective.rank_count, Rank()};
+  auto priced = tree_bound(problem, gathering, context);
+  if (!priced) return priced;
+  priced->bound.time_per_byte = priced->bound.time_per_byte * std::int64_t{collective.rank_count};
+  priced->bound.what =
+      fmt::format("as an all_gather of {} inputs, since nobody may send a sum on: ", collective.rank_count) +
+      priced->bound.what;
+  return priced;
+}
+
 Result<PricedBound> bound_of(const PlanningProblem& problem, const Collective& collective, const PlanContext& context) {
   switch (collective.kind) {
     case CollectiveKind::all_reduce:
+      if (!check_somebody_adds(problem.topology())) return exchange_bound(problem, collective, context);
       return all_reduce_bounds(problem, context).map([](const AllReduceBounds& bounds) {
         return PricedBound{bounds.best, bounds.prices, bounds.program};
       });

@@ -164,12 +164,12 @@ bool trees_reach_cuts(const PlanningProblem& problem) {
 }
 
 Result<void> check_somebody_adds(const Topology& topology) {
-  if (topology.rank_count() == 1 || !topology.first_relaying().is_none() || computes_in_network(topology)) return {};
-  return fail(ErrorCode::infeasible,
-              fmt::format("all_reduce needs a rank that may relay: who adds up a sum sends on what others brought, and "
-                          "none of {}'s ranks may",
-                          topology.name()),
-              "let one of them relay");
+  const bool adds = std::ranges::any_of(topology.nodes(), [](const Node& node) { return node.reduction; });
+  if (topology.rank_count() == 1 || !topology.first_relaying().is_none() || adds) return {};
+  return fail(
+      ErrorCode::unsupported,
+      fmt::format("who adds up a sum sends on what others brought, and none of {}'s ranks may", topology.name()),
+      "use packing or oneshot: each rank sends its input to every other one");
 }
 
 const Bound& AllReduceFloors::best() const {

@@ -47,11 +47,11 @@ struct AllReduceFloors {
   [[nodiscard]] const Bound& best() const;
 };
 
-/// An all_reduce is infeasible where no rank may relay and no switch adds: the first transfer gives its receiver what
-/// another brought, so that the receiver can send its own no more.
+/// Sums travel on only where a rank may relay or a switch adds. Else an all_reduce is an exchange of inputs
+/// (docs/bounds.md, Lemma 6). Errors: unsupported there.
 Result<void> check_somebody_adds(const Topology& topology);
 
-/// Errors: infeasible when a rank cannot reach another, naming both, or as check_somebody_adds.
+/// Errors: infeasible when a rank cannot reach another, naming both; as check_somebody_adds.
 Result<AllReduceFloors> all_reduce_floors(const PlanningProblem& problem);
 
 }  // namespace espalier::planners

@@ -11,6 +11,11 @@ namespace espalier::planners {
 /// Errors: too_large past 1,024 ranks for collectives without a root.
 Result<Schedule> plan_flat(const PlanningProblem& problem, const Collective& collective);
 
+/// all_reduce in one step: every rank sends its whole input to every other one, which adds up what comes. Half the
+/// steps of `flat`, for N-1 times the message out of every rank. Errors: unsupported for other collectives, and where a
+/// pair has no route past other ranks; too_large past 256 ranks.
+Result<Schedule> plan_oneshot(const PlanningProblem& problem, const Collective& collective);
+
 /// all_reduce over one rank: the whole message along a shortest-path tree to it and along another one back. The fewest
 /// messages, 2 (N-1), in as few steps as `flat` takes; the center is the rank from which the two trees are lowest, of
 /// the first 64 that may relay. Errors: unsupported for other collectives, and where no rank may relay.

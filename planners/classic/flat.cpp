@@ -38,7 +38,7 @@ Result<Schedule> plan_flat(const PlanningProblem& problem, const Collective& col
   }
   if (kind == CollectiveKind::all_reduce && collective.rank_count > 1 && topology.first_relaying().is_none()) {
     return fail(ErrorCode::unsupported, "no rank may relay, and flat adds up at ranks alone",
-                "use innetwork, where a switch adds and copies");
+                "use packing or oneshot, or innetwork where a switch adds and copies");
   }
   const bool inwards = reduces(kind) || kind == CollectiveKind::gather;
   const bool outwards = !inwards || kind == CollectiveKind::all_reduce;

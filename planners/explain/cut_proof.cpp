@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "planners/bounds/cut_bound.h"
 
 namespace espalier::planners {
 namespace {
@@ -121,7 +122,9 @@ Rational crossing_demand(const Topology& topology, const Collective& collective,
   const bool leaves = direction == Direction::forward;
   const bool root_inside = !collective.root.is_none() && is_inside[topology.node_of(collective.root).index()];
   switch (collective.kind) {
-    case CollectiveKind::all_reduce: return make_rational(1);
+    case CollectiveKind::all_reduce:
+      if (check_somebody_adds(topology)) return make_rational(1);
+      return make_rational(static_cast<std::int64_t>(leaves ? inside : ranks - inside));  // Every input on its own.
     case CollectiveKind::all_gather: return part(leaves ? inside : ranks - inside, ranks);
     case CollectiveKind::reduce_scatter: return part(leaves ? ranks - inside : inside, ranks);
     case CollectiveKind::broadcast: return make_rational(root_inside == leaves ? 1 : 0);

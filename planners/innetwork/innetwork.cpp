@@ -99,7 +99,7 @@ Result<Schedule> plan_innetwork(const Topology& topology, const Collective& coll
         fmt::format("no rank of {} may relay, and no switch both copies and adds: an all_reduce's trees have no "
                     "root",
                     topology.name()),
-        "let one rank relay, or declare a switch with multicast: true and reduction: true");
+        "use packing or oneshot, let one rank relay, or declare a switch with multicast: true and reduction: true");
   }
   const std::vector<WeightedRelayTrees> trees = find_relay_trees(topology, collective);
   if (trees.empty()) {

@@ -8,6 +8,7 @@
 #include "planners/all_reduce_forest.h"
 #include "planners/lp/all_reduce_program.h"
 #include "planners/packing/find/gather_trees.h"
+#include "planners/packing/input_exchange.h"
 #include "planners/packing/pack_roots.h"
 #include "planners/packing/problem.h"
 #include "schedule/loads.h"
@@ -97,15 +98,14 @@ Result<Schedule> schedule_of(const Topology& topology, const Collective& collect
 Rational near_enough() { return make_rational(101, 100); }
 
 /// A reduce-scatter and an all-gather where these are as fast as any, which they are on machines without a weak rank;
-/// else the trees of the linear program, where they load the network less.
+/// else the trees of the linear program, where they load the network less. Where no rank relays, all send each other
+/// their inputs.
 Result<Schedule> plan_all_reduce(const PlanningProblem& problem, const Collective& collective,
                                  const PlanContext& context) {
   const Topology& topology = problem.topology();
-  if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
-  if (topology.first_relaying().is_none()) {
-    return fail(ErrorCode::unsupported,
-                "the trees of an all_reduce meet at a rank that may relay, and none of " + topology.name() + "'s may",
-                "use the planner innetwork, whose trees meet at switches");
+  if (topology.first_relaying().is_none()) {  // No rank is a root of trees: its sum may not leave it.
+    const Collective gathering{CollectiveKind::all_gather, collective.rank_count, Rank()};
+    return plan_packing(problem, gathering, context).map(&exchange_inputs);
   }
   const auto best_pairs = [&] { return schedule_of(topology, collective, all_reduce_forest(problem, context)); };
   const auto time_of = [&](const Schedule& schedule) { return compute_loads(schedule, topology).time_per_byte; };

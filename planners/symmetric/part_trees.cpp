@@ -59,7 +59,7 @@ PartTrees find_part_trees(const SymmetricPlan& plan, const Shifts& shifts, const
   for (std::size_t i = 0; i < part.route_count(); ++i) path_of[i] = table.add(part.route(RouteId(i)), parts);
   std::map<std::pair<std::uint32_t, bool>, std::size_t> tree_of;  // by slice and direction
   for (const Transfer& transfer : part.transfers) {
-    const bool is_inward = transfer.action() == Action::reduce;
+    const bool is_inward = transfer.reduces != 0;
     const std::uint32_t src = part.src(transfer).value(), dst = part.dst(transfer).value();
     for (std::uint32_t i = 0; i < transfer.slice_count; ++i) {
       const std::uint32_t slice = transfer.first_slice.value() + i;

@@ -47,7 +47,7 @@ std::vector<std::vector<std::uint32_t>> find_earlier(const Schedule& part) {
       if (!is_new) earlier[i].push_back(std::exchange(place->second, i));
     };
     note(last_on_lane, std::tuple(part.src(transfer), part.dst(transfer), transfer.channel_value));
-    for (std::uint32_t k = 0; k < transfer.slice_count && transfer.action() == Action::reduce; ++k) {
+    for (std::uint32_t k = 0; k < transfer.slice_count && transfer.reduces != 0; ++k) {
       note(last_reduction, std::pair(part.dst(transfer), transfer.first_slice.value() + k));
     }
   }

@@ -50,9 +50,10 @@ class Travel {
     VisitedNode& from = visits_.at(schedule_.src(transfer), slice);
     VisitedNode& to = visits_.at(schedule_.dst(transfer), slice);
     moved_[slice] += static_cast<double>(schedule_.slices[slice].length);
-    if (transfer.action() == Action::reduce) {
+    if (transfer.reduces != 0) {
       branches_[slice] = std::max<std::uint32_t>(branches_[slice], ++to.added_from);
-      to.added_hops = std::max(to.added_hops, from.added_hops + 1);
+      const std::uint32_t before = transfer.reads_input != 0 ? 0 : from.added_hops;
+      to.added_hops = std::max(to.added_hops, before + 1);
       return to.added_hops;
     }
     branches_[slice] = std::max<std::uint32_t>(branches_[slice], ++from.copied_to);

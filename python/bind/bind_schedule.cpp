@@ -86,9 +86,9 @@ Plan build(std::shared_ptr<Topology> topology, const std::string& collective, st
     const std::size_t first = checked(transfer(i, 0), schedule.slices.size(), "slice", i);
     const std::size_t count = checked(transfer(i, 1), schedule.slices.size() - first + 1, "slice count", i);
     const std::size_t channel = checked(transfer(i, 3), max_channels, "channel", i);
-    const std::size_t adds = checked(transfer(i, 4), 2, "the flag that it adds", i);
-    schedule.add_transfer(route, SliceId(first), static_cast<std::uint32_t>(count),
-                          adds != 0 ? Action::reduce : Action::copy, ChannelId(channel));
+    const std::size_t action = checked(transfer(i, 4), 3, "action", i);
+    schedule.add_transfer(route, SliceId(first), static_cast<std::uint32_t>(count), static_cast<Action>(action),
+                          ChannelId(channel));
   }
   return plan;
 }
@@ -192,7 +192,7 @@ void bind_schedule(py::module_& module) {
             return view_of(transfer_type(), self.cast<const Plan&>().schedule.transfers, self);
           },
           "Read-only view in program order: first_slice, slice_count, route, channel_and_reduces (the top bit: "
-          "reduces).")
+          "reduces; the next one: reads the input, as reduce_input does).")
       .def_property_readonly("routes", &routes_of, "[(source rank, destination rank, [link ids])].")
       .def_property_readonly("link_loads", &loads_of, "What each link carries, in parts of the message size S.")
       .def_property_readonly("units", [](const Plan& plan) { return plan.schedule.units; })

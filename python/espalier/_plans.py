@@ -149,7 +149,8 @@ def from_arrays(topology, collective, units, slices, routes, transfers, root=Non
         units: the length of the buffer in units of any size.
         slices: (n, 4) whole numbers: offset and length in units, rank, to; -1 for none. In offset order, tiling the buffer.
         routes: [(source rank, destination rank, [link ids])].
-        transfers: (m, 5) whole numbers in program order: first slice, number of slices, route, channel, 1 where it adds.
+        transfers: (m, 5) whole numbers in program order: first slice, number of slices, route, channel, action (0 copies
+            what the source holds, 1 adds that, 2 adds what the source brought).
 
     >>> import espalier
     >>> two = espalier.Topology.generate("ring", [2])
@@ -217,8 +218,8 @@ def to_pandas(self):
         source, destination, links = routes[int(transfer["route"])]
         flags = int(transfer["channel_and_reduces"])
         rows.append({"first_slice": int(transfer["first_slice"]), "slice_count": int(transfer["slice_count"]), "source": source,
-                     "destination": destination, "links": len(links), "channel": flags & 0x7FFFFFFF,
-                     "reduces": bool(flags >> 31)})
+                     "destination": destination, "links": len(links), "channel": flags & 0x3FFFFFFF,
+                     "reduces": bool(flags >> 31), "reads_input": bool(flags >> 30 & 1)})
     return pandas.DataFrame(rows)
 
 

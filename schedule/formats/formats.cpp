@@ -73,6 +73,13 @@ Result<void> refuse_relays(const Schedule& schedule, const Topology& topology, s
               "plan with another algorithm than innetwork");
 }
 
+Result<void> refuse_inputs(const Schedule& schedule, std::string_view format) {
+  if (!schedule.reads_inputs()) return {};
+  return fail(ErrorCode::unsupported,
+              fmt::format("{} cannot say that a rank sends what it brought after adding to it (reduce_input)", format),
+              "plan with another algorithm than oneshot, or export to msccl");
+}
+
 Result<std::vector<ExportedFile>> export_schedule(const Schedule& schedule, const Topology& topology,
                                                   std::string_view format, const ExportOptions& options) {
   std::vector<std::string_view> names;

@@ -57,6 +57,11 @@ class MscclRun {
       }
     }
     if (auto stuck = check_end(); !stuck) return tl::unexpected(stuck.error());
+    if (schedule_.reads_inputs()) {
+      for (std::size_t i = 0; i < sends_input_.size(); ++i) {
+        if (sends_input_[i]) schedule_.transfers[i].reads_input = 1;  // None then waits for another's turn.
+      }
+    }
     return std::move(schedule_);
   }
 
@@ -182,6 +187,7 @@ class MscclRun {
           fmt::format("it takes {} chunks, and line {} sends {}", op.count, message.line, message.chunks.size()),
           "the k-th send on a channel goes with the k-th receive");
     }
+    bool reads_input = false;
     for (std::size_t i = 0; i < message.chunks.size(); ++i) {
       const auto offset = static_cast<std::int64_t>(i);
       const std::int64_t chunk = message.chunks[i];
@@ -195,25 +201,30 @@ class MscclRun {
         }
       }
       if (versions_[from][static_cast<std::size_t>(chunk)] != message.versions[i]) {
+        reads_input = op.reduces && std::ranges::all_of(message.versions, [](auto version) { return version == 0; });
+        if (reads_input) continue;
         return fail_step(ErrorCode::unsupported, message.line,
                          "what it sends changes at the sender before it is received",
                          "a schedule has no copy of it on the way");
       }
     }
-    return add_transfers(from, rank, block.channel, op, message);
+    const Action action = reads_input ? Action::reduce_input : op.reduces ? Action::reduce : Action::copy;
+    return add_transfers(from, rank, block.channel, action, message);
   }
 
   /// One transfer per run of chunks that follow each other.
-  Result<void> add_transfers(std::size_t from, std::size_t rank, std::int64_t channel, const MscclOp& op,
+  Result<void> add_transfers(std::size_t from, std::size_t rank, std::int64_t channel, Action action,
                              const MscclMessage& message) {
     const auto route = route_to(from, rank, channel);
     if (!route) return tl::unexpected(route.error());
+    const bool is_input = std::ranges::all_of(message.versions, [](auto version) { return version == 0; });
     for (std::size_t i = 0; i < message.chunks.size();) {
       std::size_t end = i + 1;
       while (end < message.chunks.size() && message.chunks[end] == message.chunks[end - 1] + 1) ++end;
       schedule_.add_transfer(*route, SliceId(static_cast<std::size_t>(message.chunks[i])),
-                             static_cast<std::uint32_t>(end - i), op.reduces ? Action::reduce : Action::copy,
+                             static_cast<std::uint32_t>(end - i), action,
                              ChannelId(static_cast<std::uint32_t>(channel)));
+      sends_input_.push_back(action != Action::copy && is_input);
       for (; i < end; ++i) ++versions_[rank][static_cast<std::size_t>(message.chunks[i])];
     }
     return {};
@@ -262,6 +273,7 @@ class MscclRun {
   Schedule schedule_;
   std::vector<std::vector<std::size_t>> at_;                   ///< The next step of each thread block.
   std::vector<std::vector<std::uint32_t>> versions_;           ///< By rank and chunk.
+  std::vector<bool> sends_input_;                              ///< By transfer that adds: what its source brought.
   std::vector<std::map<std::int64_t, std::int64_t>> scratch_;  ///< By rank: offset to chunk.
   std::map<std::tuple<std::size_t, std::size_t, std::int64_t>, std::deque<MscclMessage>> messages_;
   std::map<std::pair<std::size_t, std::int64_t>, std::vector<std::optional<FoundRoute>>> routes_;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "schedule/formats/msccl_chunks.h"
@@ -58,8 +59,16 @@ class MscclWriter {
         gpus_(schedule.collective.rank_count) {}
 
   Result<std::string> write() {
+    if (auto ordered = check_inputs_lead(); !ordered) return tl::unexpected(ordered.error());
+    // Inputs leave before anything is added to them: receptions wait for those that read what they change.
     for (std::size_t i = 0; i < schedule_.transfers.size(); ++i) {
-      add_transfer(schedule_.transfers[i], channels_of_.numbers[i]);
+      const bool reads_input = schedule_.transfers[i].reads_input != 0;
+      if (reads_input)
+        add_transfer(schedule_.transfers[i], channels_of_.numbers[i], {.sends = true, .receives = false});
+    }
+    for (std::size_t i = 0; i < schedule_.transfers.size(); ++i) {
+      const bool sends = schedule_.transfers[i].reads_input == 0;
+      add_transfer(schedule_.transfers[i], channels_of_.numbers[i], {.sends = sends, .receives = true});
     }
     if (schedule_.collective.kind == CollectiveKind::all_to_all) copy_own_blocks();
     if (auto checked = check_limits(); !checked) return tl::unexpected(checked.error());
@@ -67,8 +76,31 @@ class MscclWriter {
   }
 
  private:
+  /// Which ends of a transfer are added.
+  struct Ends {
+    bool sends = false;
+    bool receives = false;
+  };
+
+  /// The k-th step that sends on a channel goes with the k-th that receives, so inputs, which leave first, have to be
+  /// first on their channel.
+  [[nodiscard]] Result<void> check_inputs_lead() const {
+    std::set<std::tuple<Rank, Rank, std::uint32_t>> begun;
+    for (std::size_t i = 0; i < schedule_.transfers.size(); ++i) {
+      const Transfer& transfer = schedule_.transfers[i];
+      const std::tuple lane(schedule_.src(transfer), schedule_.dst(transfer), channels_of_.numbers[i]);
+      if (transfer.reads_input == 0) {
+        begun.insert(lane);
+      } else if (begun.contains(lane)) {
+        return fail(ErrorCode::unsupported, "MSCCL sends no input behind other data on one channel",
+                    "plan with another algorithm");
+      }
+    }
+    return {};
+  }
+
   /// A step per run of chunks that lie side by side at both ends.
-  void add_transfer(const Transfer& transfer, std::uint32_t channel) {
+  void add_transfer(const Transfer& transfer, std::uint32_t channel, Ends ends) {
     const Rank src = schedule_.src(transfer), dst = schedule_.dst(transfer);
     const Slice& first = schedule_.slices[transfer.first_slice.index()];
     const Slice& last = schedule_.slices[transfer.first_slice.index() + transfer.slice_count - 1];
@@ -81,10 +113,12 @@ class MscclWriter {
         if (next_from.buffer != from.buffer || next_from.offset != from.offset + count) break;
         if (next_to.buffer != to.buffer || next_to.offset != to.offset + count) break;
       }
-      const bool adds = transfer.action() == Action::reduce;
-      send(src, dst, channel, chunk, {.type = "s", .src = from, .dst = to, .count = count});
-      receive(dst, src, channel, chunk,
-              {.type = adds ? "rrc" : "r", .src = adds ? to : from, .dst = to, .count = count});
+      const bool adds = transfer.reduces != 0;
+      if (ends.sends) send(src, dst, channel, chunk, {.type = "s", .src = from, .dst = to, .count = count});
+      if (ends.receives) {
+        receive(dst, src, channel, chunk,
+                {.type = adds ? "rrc" : "r", .src = adds ? to : from, .dst = to, .count = count});
+      }
       chunk += count;
     }
   }

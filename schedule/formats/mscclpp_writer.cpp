@@ -116,7 +116,7 @@ class MscclppWriter {
     const std::size_t src = schedule_.src(transfer).index(), dst = schedule_.dst(transfer).index();
     const Lane lane = lane_of(src, dst, channel);
     WriterBlock &sender = gpus_[src].blocks[lane.sender], &receiver = gpus_[dst].blocks[lane.receiver];
-    const bool adds = transfer.action() == Action::reduce;
+    const bool adds = transfer.reduces != 0;
     const auto receiver_waits = waits_of(dst, chunk, count, true);
     MscclChunk target = to;
     if (adds) target = {'s', std::exchange(gpus_[dst].scratch, gpus_[dst].scratch + count)};
@@ -361,6 +361,7 @@ class MscclppWriter {
 }  // namespace
 
 Result<ExportedFile> write_mscclpp(const Schedule& schedule, const Topology& topology) {
+  if (auto refused = refuse_inputs(schedule, "an MSCCL++ plan"); !refused) return tl::unexpected(refused.error());
   const auto cut = cut_msccl_chunks(schedule, topology, "MSCCL++", most_mscclpp_chunks);
   if (!cut) return tl::unexpected(cut.error());
   // The more channels, the more goes on at once, as far as a GPU has room for their thread blocks.

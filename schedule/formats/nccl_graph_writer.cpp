@@ -144,6 +144,7 @@ Result<std::string> write_nccl_graph(const Schedule& schedule, const Topology& t
   if (auto refused = refuse_relays(schedule, topology, "NCCL graph XML"); !refused) {
     return tl::unexpected(refused.error());
   }
+  if (auto refused = refuse_inputs(schedule, "NCCL graph XML"); !refused) return tl::unexpected(refused.error());
   const std::size_t ranks = topology.rank_count();
   std::set<std::string> hosts;
   for (std::size_t i = 0; i < ranks; ++i) hosts.insert(topology.node(topology.node_of(Rank(i))).host);

@@ -43,10 +43,9 @@ Result<std::string> write_schedule_csv(const Schedule& schedule, const Topology&
     for (const LinkId link : route.links) links += (links.empty() ? "" : " ") + topology.link_name(link);
     text += fmt::format("{},{},{},{},{},{},{},{},{}\n", i,
                         in_double_quotes(end_name(schedule, topology, route.src), "\"\""),
-                        in_double_quotes(end_name(schedule, topology, route.dst), "\"\""),
-                        transfer.action() == Action::reduce ? "reduce" : "copy", transfer.channel().index(),
-                        schedule.slices[transfer.first_slice.index()].offset, length_of(schedule, transfer),
-                        schedule.units, in_double_quotes(links, "\"\""));
+                        in_double_quotes(end_name(schedule, topology, route.dst), "\"\""), to_string(transfer.action()),
+                        transfer.channel().index(), schedule.slices[transfer.first_slice.index()].offset,
+                        length_of(schedule, transfer), schedule.units, in_double_quotes(links, "\"\""));
   }
   return text;
 }

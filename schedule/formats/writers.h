@@ -29,5 +29,7 @@ Result<Schedule> import_mscclpp(std::string_view text, const std::string& file, 
 
 /// Errors: unsupported for relays, which forms of other tools do not have.
 Result<void> refuse_relays(const Schedule& schedule, const Topology& topology, std::string_view format);
+/// Errors: unsupported for plans that send an input after it was added to.
+Result<void> refuse_inputs(const Schedule& schedule, std::string_view format);
 
 }  // namespace espalier

@@ -74,10 +74,12 @@ bool read_action(PlanCursor& cursor, Action& action) {
   const std::size_t begin = cursor.json.next_offset();
   std::string_view name;
   if (!cursor.json.read_string(name)) return false;
-  if (name != "copy" && name != "reduce") {
-    return cursor.json.fail(begin, fmt::format("'action' is '{}'", shown(name)), "give 'copy' or 'reduce'");
+  const auto found = action_from(name);
+  if (!found) {
+    return cursor.json.fail(begin, fmt::format("'action' is '{}'", shown(name)),
+                            "give 'copy', 'reduce' or 'reduce_input'");
   }
-  action = name == "reduce" ? Action::reduce : Action::copy;
+  action = *found;
   return true;
 }
 

@@ -69,8 +69,7 @@ void write_transfers(BufferedOutput& out, const Schedule& schedule, const Topolo
     out.print(
         "{}\n  {{\"slices\": [{}, {}], \"src\": {}, \"dst\": {}, \"action\": \"{}\", \"channel\": {}, \"route\": {}}}",
         separator, transfer.first_slice.value(), transfer.slice_count, schedule.src(transfer).value(),
-        schedule.dst(transfer).value(), transfer.action() == Action::reduce ? "reduce" : "copy",
-        transfer.channel().value(), route);
+        schedule.dst(transfer).value(), to_string(transfer.action()), transfer.channel().value(), route);
     separator = ",";
   }
   out.print("]");

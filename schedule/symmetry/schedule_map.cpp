@@ -22,7 +22,7 @@ MapFinder::Kind MapFinder::kind_of(std::size_t slice, const std::vector<Rank>& r
     Fnv1a hash;
     hash.add_number(image(schedule_.src(transfer)).value());
     hash.add_number(image(schedule_.dst(transfer)).value());
-    hash.add_number(transfer.reduces);
+    hash.add_number(static_cast<std::uint64_t>(transfer.action()));
     kind += Random(hash.value()).next();  // Sums of like ends would be equal.
   }
   if (own.rank.is_none()) return kind;

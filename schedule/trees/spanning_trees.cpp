@@ -55,7 +55,7 @@ class ChannelTree {
 Forest spanning_trees(const Schedule& schedule) {
   std::map<std::pair<std::uint32_t, bool>, ChannelTree> channels;
   for (const Transfer& transfer : schedule.transfers) {
-    const bool inward = transfer.action() == Action::reduce;
+    const bool inward = transfer.reduces != 0;
     channels.try_emplace({transfer.channel_value, inward}, schedule.collective.rank_count)
         .first->second.add(schedule.route(transfer.route), inward);
   }

@@ -123,7 +123,7 @@ void TreeScheduleBuilder::draft(const TreeEdge& edge, SliceRun run, Direction di
   draft.transfer.slice_count = run.count;
   draft.transfer.route = inwards ? schedule_.add_route(edge.child, edge.parent, edge.links)
                                  : schedule_.add_route(edge.parent, edge.child, edge.links);
-  draft.transfer.channel_value = channel_ & 0x7FFFFFFFU;
+  draft.transfer.channel_value = channel_ & 0x3FFFFFFFU;
   draft.transfer.reduces = inwards && reduces(collective().kind) ? 1 : 0;
   draft.step = first_step + (inwards ? shape_.height(edge.child) : shape_.depth(edge.parent));
   draft.place = shape_.place(edge.child);

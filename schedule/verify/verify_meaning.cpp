@@ -100,6 +100,15 @@ class Contributions {
     for (std::size_t r = 0; r < rank_count_; ++r) row(r)[r / 64] |= Word{1} << (r % 64);
   }
 
+  /// Adds what a rank brought, as `reduce` adds what it holds.
+  std::size_t reduce_input(std::size_t src, std::size_t dst) {
+    Word& into = row(dst)[src / 64];
+    const Word bit = Word{1} << (src % 64);
+    const bool is_second = (into & bit) != 0;
+    into |= bit;
+    return is_second ? src : rank_count_;
+  }
+
   void copy(std::size_t src, std::size_t dst) { std::copy_n(row(src), words_, row(dst)); }
 
   /// Adds; the first rank whose contribution both held, or rank_count when there is none.
@@ -160,11 +169,17 @@ void replay_reductions(Replay& replay) {
       const Transfer& transfer = replay.schedule.transfers[id.index()];
       const std::size_t src = replay.schedule.src(transfer).index();
       const std::size_t dst = replay.schedule.dst(transfer).index();
-      if (src >= replay.rank_count() && held.count(src) == 0 && replay.reported.note(id)) {
+      const bool reads_input = transfer.reads_input != 0;
+      if (src >= replay.rank_count() && !reads_input && held.count(src) == 0 && replay.reported.note(id)) {
         replay.breaches.add(Rule::S5, id,
                             [&] { return fmt::format("{} does not hold slice {} yet", replay.name(src), s); });
       }
-      if (replay.must_not_relay(src)) {
+      if (reads_input && src >= replay.rank_count()) {
+        if (!replay.reported.note(id)) continue;
+        replay.breaches.add(Rule::S5, id, [&] { return fmt::format("{} brings nothing", replay.name(src)); });
+        continue;
+      }
+      if (replay.must_not_relay(src) && !reads_input) {
         const std::size_t other = held.first_other(src);
         if (other != replay.rank_count()) replay.report_relaying(id, s, src, other);
       }
@@ -172,7 +187,7 @@ void replay_reductions(Replay& replay) {
         held.copy(src, dst);
         continue;
       }
-      const std::size_t twice = held.reduce(src, dst);
+      const std::size_t twice = reads_input ? held.reduce_input(src, dst) : held.reduce(src, dst);
       if (twice == replay.rank_count() || !replay.reported.note(id)) continue;
       replay.breaches.add(Rule::S6, id, [&] {
         return fmt::format("it adds the contribution of {} to slice {} a second time", replay.name(twice), s);

@@ -21,7 +21,7 @@ void check_reductions(const Schedule& schedule, const Topology& topology, Breach
   for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
     const Transfer& transfer = schedule.transfers[i];
     const Rank dst = schedule.dst(transfer);
-    if (transfer.action() != Action::reduce || !is_relay(schedule, dst)) continue;
+    if (transfer.reduces == 0 || !is_relay(schedule, dst)) continue;
     const Node& node = topology.node(node_of_end(schedule, topology, dst));
     if (node.reduction) continue;
     breaches.add(Rule::S8, TransferId(i), [&] { return fmt::format("{} cannot add: it has no reduction", node.id); });

@@ -185,7 +185,7 @@ void check_routes(const Schedule& schedule, const Topology& topology, BreachList
 void check_actions(const Schedule& schedule, BreachList& breaches) {
   if (reduces(schedule.collective.kind)) return;
   for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
-    if (schedule.transfers[i].action() != Action::reduce) continue;
+    if (schedule.transfers[i].reduces == 0) continue;
     breaches.add(Rule::S4, TransferId(i),
                  [&] { return fmt::format("it reduces, and {} only copies", to_string(schedule.collective.kind)); });
   }

@@ -222,7 +222,7 @@ Result<RunMeasurement> measure_on_gpus(const Gpus& gpus, const GpuCase& gpu_case
   const auto apart = measure_place(gpus, gpu_case, options, false);
   if (!apart) return tl::unexpected(apart.error());
   measurement.out_of_place = *apart;
-  if (!gpu_case.data.in_place_shift(0)) return measurement;
+  if (!gpu_case.data.in_place_shift(0) || gpu_case.schedule.reads_inputs()) return measurement;
   const auto in_place = measure_place(gpus, gpu_case, options, true);
   if (!in_place) return tl::unexpected(in_place.error());
   measurement.in_place = *in_place;

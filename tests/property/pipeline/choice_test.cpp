@@ -35,6 +35,24 @@ planners::Candidates candidates_on(const Topology& topology, CollectiveKind kind
   return std::move(*made);
 }
 
+/// A step less is worth more than bytes where there are few of them, and no longer where there are many.
+TEST(ChoiceOfSteps, OneExchangeOfInputsIsTheFastestForTheSmallest) {
+  test::PlainGraph star{8, 1, {}};
+  for (std::size_t rank = 0; rank < star.ranks; ++rank) {
+    star.edges.push_back({rank, star.ranks, 100});
+    star.edges.push_back({star.ranks, rank, 100});
+  }
+  const Topology topology = test::make_topology(star);
+  const auto candidates = candidates_on(topology, CollectiveKind::all_reduce);
+  const auto fastest = [&](Bytes size) {
+    const auto choice = planners::choose(candidates, size, simulate_on(topology, true));
+    EXPECT_TRUE(choice);
+    return choice->candidate->planner;
+  };
+  EXPECT_EQ(fastest({1 << 10}), "oneshot");
+  EXPECT_NE(fastest({1 << 26}), "oneshot");
+}
+
 class Choice : public ::testing::TestWithParam<CollectiveKind> {};
 
 /// Who is given up early would not have been chosen.

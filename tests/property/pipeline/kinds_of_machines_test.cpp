@@ -104,11 +104,11 @@ std::vector<Kind> make_kinds() {
   kinds.push_back({"two boxes", make(generate_rail_boxes, boxes(2, 4, 1)), {}});
   kinds.push_back({"three boxes", make(generate_rail_boxes, boxes(3, 2, 1)), {}});
   kinds.push_back({"four boxes", make(generate_rail_boxes, boxes(4, 1, 1)), {}});
-  kinds.push_back({"rails alone", make(generate_rail_boxes, boxes(2, 4, 0)), {"bruck"}});
+  kinds.push_back({"rails alone", make(generate_rail_boxes, boxes(2, 4, 0)), {"oneshot", "bruck"}});
   kinds.push_back({"unlike boxes", make_unlike_boxes(), {}});
-  kinds.push_back({"torus", make(generate_torus, grid(3, 4)), {"binomial", "recursive", "bruck"}});
-  kinds.push_back({"mesh", make(generate_mesh, grid(2, 4)), {"binomial", "recursive", "bruck"}});
-  kinds.push_back({"hypercube", make(generate_hypercube, HypercubeOptions{}), {"bruck"}});
+  kinds.push_back({"torus", make(generate_torus, grid(3, 4)), {"oneshot", "binomial", "recursive", "bruck"}});
+  kinds.push_back({"mesh", make(generate_mesh, grid(2, 4)), {"oneshot", "binomial", "recursive", "bruck"}});
+  kinds.push_back({"hypercube", make(generate_hypercube, HypercubeOptions{}), {"oneshot", "bruck"}});
   kinds.push_back({"fully connected", make(generate_fully_connected, FullyConnectedOptions{}), {}});
   kinds.push_back({"fat tree", make(generate_fat_tree, FatTreeOptions{}), {}});
   kinds.push_back({"leaf and spine", make(generate_leaf_spine, LeafSpineOptions{}), {}});

@@ -85,6 +85,18 @@ TEST(Chooser, LeavesLpOutWherePairwiseIsAtTheBoundOnManyRanks) {
   }
 }
 
+/// Inputs wait for nothing that came to their rank: one way over the switch, where flat goes there and back.
+TEST(Chooser, CountsOneStepForAnExchangeOfInputs) {
+  const Topology star = *generate_leaf_spine({.leaves = 1, .ranks_per_leaf = 4, .spines = 1});
+  const Collective collective = *make_collective(CollectiveKind::all_reduce, 4, std::nullopt);
+  const std::vector<Planner> planners = {*find_planner("oneshot"), *find_planner("flat")};
+  const auto candidates = make_candidates(star, collective, planners);
+  ASSERT_TRUE(candidates);
+  ASSERT_EQ(candidates->made.size(), 2U);
+  EXPECT_FLOAT_EQ(static_cast<float>(2 * candidates->made[0].chunks.latency()),
+                  static_cast<float>(candidates->made[1].chunks.latency()));
+}
+
 /// Both take as long here, ring comes first, and flat waits less often.
 TEST(Chooser, TakesTheLeastLatencyOfEquals) {
   const Topology star = *generate_leaf_spine({.leaves = 1, .ranks_per_leaf = 4, .spines = 1});

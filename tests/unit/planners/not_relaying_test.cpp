@@ -98,16 +98,52 @@ TEST(NotRelaying, RanksBehindItAreOutOfReach) {
   EXPECT_EQ(bound.error().message, "rank g0 cannot reach rank g2: ways end at g1, which must not relay");
 }
 
-TEST(NotRelaying, SomebodyHasToAdd) {
-  const Topology pair = made({rank("g0", false), rank("g1", false)}, {{0, 1}});
-  const Collective all_reduce = *make_collective(CollectiveKind::all_reduce, 2, std::nullopt);
-  for (const Planner& planner : all_planners()) {
-    const auto schedule = plan_unbounded(pair, all_reduce, planner);
-    ASSERT_FALSE(schedule);
-    EXPECT_EQ(schedule.error().code, ErrorCode::infeasible);
+/// Every rank gets every other one's S bytes: over a link of each, or three times over one link.
+TEST(NotRelaying, WhereNobodyAddsInputsAreExchanged) {
+  const auto ends = [](std::size_t count) {
+    std::vector<Node> nodes;
+    for (std::size_t i = 0; i < count; ++i) nodes.push_back(rank("g" + std::to_string(i), false));
+    return nodes;
+  };
+  Node middle;
+  middle.id = "s0";
+  middle.kind = NodeKind::switch_node;
+  middle.is_rank = false;
+  std::vector<Node> around = ends(4);
+  around.push_back(middle);
+  const std::vector<std::pair<Topology, Rational>> cases = {
+      {made(ends(2), {{0, 1}}), make_rational(1)},
+      {made(ends(3), {{0, 1}, {1, 2}, {2, 0}}), make_rational(1)},
+      {made(around, {{0, 4}, {1, 4}, {2, 4}, {3, 4}}), make_rational(3)},
+  };
+  for (const auto& [topology, seconds] : cases) {
+    const auto ranks = static_cast<std::uint32_t>(topology.rank_count());
+    SCOPED_TRACE(ranks);
+    const Collective all_reduce = *make_collective(CollectiveKind::all_reduce, ranks, std::nullopt);
+    const auto bound = compute_bound(topology, all_reduce);
+    ASSERT_TRUE(bound) << bound.error().message;
+    EXPECT_EQ(bound->time_per_byte * gigabyte, seconds);
+    EXPECT_FALSE(bound->is_floor);
+    EXPECT_TRUE(prove_cut(topology, all_reduce, *bound)) << bound->what;
+    for (const Planner& planner : all_planners()) {
+      SCOPED_TRACE(std::string(planner.name));
+      const auto schedule = plan_unbounded(topology, all_reduce, planner);
+      const bool exchanges = planner.name == "packing" || planner.name == "oneshot";
+      ASSERT_EQ(schedule.has_value(), exchanges);
+      if (!exchanges) {
+        EXPECT_EQ(schedule.error().code, ErrorCode::unsupported);
+        continue;
+      }
+      EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte * gigabyte, seconds);
+    }
   }
-  EXPECT_EQ(compute_bound(pair, all_reduce).error().code, ErrorCode::infeasible);
-  EXPECT_EQ(time_of(pair, CollectiveKind::all_gather), make_rational(1, 2));
+  // A way over a switch beside the direct one carries half of it.
+  const Topology two_ways = made({rank("g0", false), rank("g1", false), middle}, {{0, 1}, {0, 2}, {2, 1}});
+  const Collective of_two = *make_collective(CollectiveKind::all_reduce, 2, std::nullopt);
+  EXPECT_EQ(compute_bound(two_ways, of_two)->time_per_byte * gigabyte, make_rational(1, 2));
+  const auto packing = plan_unbounded(two_ways, of_two, *find_planner("packing"));
+  ASSERT_TRUE(packing);
+  EXPECT_EQ(compute_loads(*packing, two_ways).time_per_byte * gigabyte, make_rational(1, 2));
 }
 
 TEST(NotRelaying, PlannersThatWouldRelaySaySo) {

@@ -53,6 +53,13 @@ TEST(Dependencies, ReadWaitsForAllReductionsBeforeIt) {
   EXPECT_EQ(Program(1).reduce(1, 0).reduce(2, 0).copy(0, 1).waits(), "0 1");
 }
 
+TEST(Dependencies, AnInputWaitsForNothingAtItsSourceAndNothingForIt) {
+  EXPECT_EQ(Program(1).reduce(1, 0).move(0, 1, Action::reduce_input).waits(), "0d");  // of 1, which 0 read
+  EXPECT_EQ(Program(1).move(1, 0, Action::reduce_input).move(0, 1, Action::reduce_input).waits(), "");
+  EXPECT_EQ(Program(1).move(1, 0, Action::reduce_input).move(2, 0, Action::reduce_input).copy(0, 1).waits(), "0 1");
+  EXPECT_EQ(Program(1).move(0, 1, Action::reduce_input).copy(2, 0).waits(), "");
+}
+
 TEST(Dependencies, ReadsCommute) { EXPECT_EQ(Program(1).copy(0, 1).copy(0, 2).waits(), ""); }
 
 TEST(Dependencies, ReductionsCommute) { EXPECT_EQ(Program(1).reduce(1, 0).reduce(2, 0).waits(), ""); }

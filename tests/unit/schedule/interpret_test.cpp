@@ -27,6 +27,21 @@ TEST(Interpret, AddsAndCopiesInProgramOrder) {
   EXPECT_EQ(buffers[1], buffers[0]);
 }
 
+TEST(Interpret, AddsInputsAsTheyWereBrought) {
+  const Topology line = test::line_of(2);
+  Schedule schedule(*make_collective(CollectiveKind::all_reduce, 2, std::nullopt), "line-2", "test");
+  schedule.units = 1;
+  schedule.slices = {{0, 1, Rank(), Rank()}};
+  const RouteId up = schedule.add_route(Rank(1), Rank(0), std::vector<LinkId>{LinkId(1)});
+  const RouteId down = schedule.add_route(Rank(0), Rank(1), std::vector<LinkId>{LinkId(0)});
+  schedule.add_transfer(up, SliceId(0), 1, Action::reduce_input, ChannelId(0));
+  schedule.add_transfer(down, SliceId(0), 1, Action::reduce_input, ChannelId(0));
+  std::vector<UnitValues> buffers = {{1}, {30}};
+  interpret(schedule, buffers);
+  EXPECT_EQ(buffers[0], UnitValues{31});
+  EXPECT_EQ(buffers[1], UnitValues{31});
+}
+
 /// What an independent reading of the NCCL manual promises to rank `r` at unit `u` of a buffer of `units`, for `ranks`
 /// ranks and root `root`; nothing where it is open.
 std::optional<std::int64_t> promised(CollectiveKind kind, std::size_t ranks, std::size_t root, std::size_t r,

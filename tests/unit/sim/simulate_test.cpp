@@ -60,6 +60,21 @@ TEST(Simulate, ASwitchThatAddsHoldsAChunkUntilAllOfItIsThere) {
   EXPECT_EQ(slow.timeline->rank_names, (std::vector<std::string>{"g0", "g1", "g2", "s0"}));
 }
 
+/// Two ranks that send each other all they brought, 5 ps apart; one byte takes 1 ps.
+Machine make_exchange(Action action) {
+  Machine machine(2);
+  machine.slice_units = {1};
+  machine.send({machine.add_link(0, 1, 5)}, 0, 1, action);
+  machine.send({machine.add_link(1, 0, 5)}, 0, 1, action == Action::reduce ? Action::copy : action);
+  return machine;
+}
+
+TEST(Simulate, InputsPassEachOtherInOneStep) {
+  // 100 + 5 both ways at once; added there and handed back, one after the other.
+  EXPECT_EQ(make_exchange(Action::reduce_input).simulate(100, 100).elapsed.count, 105);
+  EXPECT_EQ(make_exchange(Action::reduce).simulate(100, 100).elapsed.count, 210);
+}
+
 TEST(Simulate, RefusesAScheduleOfOtherRanksOrRelays) {
   const Machine machine = make_one_shot({});
   Schedule schedule = machine.schedule();

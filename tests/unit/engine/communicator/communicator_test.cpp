@@ -58,6 +58,34 @@ TEST(BroadcastToOne, IsWholeWhenBothSidesCopy) {
   });
 }
 
+/// In place every rank adds to what the others still read: they get what it was.
+TEST(ExchangeOfInputs, AddsWhatRanksBroughtInPlaceToo) {
+  for (const TransportChoice transport : {TransportChoice::shm, TransportChoice::tcp}) {
+    for (const std::uint32_t ranks : {2U, 3U, 5U}) {
+      for (const bool is_late : {false, true}) {
+        SCOPED_TRACE(std::string(to_string(transport)) + " " + std::to_string(ranks) + (is_late ? " late" : ""));
+        PlannedSource source("oneshot", Bytes{16384});
+        JobOptions options;
+        options.transport = transport;
+        if (is_late) options.make_device = [] { return std::make_unique<test::LateDevice>(); };
+        run_ranks(ranks, source.source(), std::move(options), [](Communicator& communicator) {
+          for (const std::size_t count :
+               {std::size_t{1}, std::size_t{50021}, std::size_t{1000}, std::size_t{200'003}}) {
+            for (const Memory memory : {Memory::plain, Memory::registered}) {
+              for (const bool in_place : {false, true}) {
+                run_case(communicator,
+                         {CollectiveKind::all_reduce, ElementType::float32, ReduceOperation::sum, communicator.size(),
+                          0, count, count},
+                         memory, in_place);
+              }
+            }
+          }
+        });
+      }
+    }
+  }
+}
+
 /// A device that is through with its work only later, as GPUs are, changes no result.
 TEST_P(EveryCollective, GivesTheSameWithADeviceThatIsLate) {
   const Setting& setting = GetParam();

@@ -46,6 +46,26 @@ std::size_t step_count(const Schedule& schedule) {
 
 std::size_t log2_up(std::size_t n) { return static_cast<std::size_t>(std::bit_width(n - 1)); }
 
+TEST(Oneshot, TakesOneStepOfAllInputs) {
+  for (const std::size_t ranks : {2U, 3U, 8U}) {
+    const Topology star = star_of(ranks);
+    const Schedule schedule = plan_checked(plan_oneshot, star, CollectiveKind::all_reduce);
+    EXPECT_EQ(step_count(schedule), 1U);
+    EXPECT_EQ(schedule.transfers.size(), ranks * (ranks - 1));
+    // The whole message leaves every rank N-1 times.
+    const Link& link = star.link(LinkId(0));
+    EXPECT_EQ(compute_loads(schedule, star).time_per_byte,
+              make_rational(static_cast<std::int64_t>(ranks) - 1, link.bandwidth().bytes_per_second));
+  }
+}
+
+TEST(Oneshot, MakesNothingElse) {
+  const auto schedule = plan_oneshot(star_of(4), *make_collective(CollectiveKind::all_gather, 4, std::nullopt));
+  ASSERT_FALSE(schedule);
+  EXPECT_EQ(schedule.error().code, ErrorCode::unsupported);
+  EXPECT_NE(schedule.error().help.find("flat"), std::string::npos);
+}
+
 TEST(Flat, TakesOneStepThroughASwitch) {
   const Topology star = star_of(6);
   EXPECT_EQ(step_count(plan_checked(plan_flat, star, CollectiveKind::broadcast)), 1U);

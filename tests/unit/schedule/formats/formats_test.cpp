@@ -171,6 +171,48 @@ TEST(ScheduleFormats, WhatAFormatCannotSayIsNamed) {
             "the plan cuts the buffer into 10000 equal chunks, more than 4096");
 }
 
+/// all_reduce by both sending all they have, which the other adds up.
+Schedule one_exchange() {
+  Schedule schedule = two_halves();
+  schedule.units = 1;
+  schedule.slices = {{0, 1, Rank(), Rank()}};
+  const std::vector<Transfer> both(schedule.transfers.begin(), schedule.transfers.begin() + 2);
+  schedule.transfers.clear();
+  for (const Transfer& way : both) {
+    schedule.add_transfer(way.route, SliceId(0), 1, Action::reduce_input, ChannelId(0));
+  }
+  return schedule;
+}
+
+/// MSCCL sends at once, and adds what comes when that has left. It knows no other input.
+TEST(ScheduleFormats, AnExchangeOfInputsComesBackFromMscclXml) {
+  const auto files = export_schedule(one_exchange(), two_ranks(), "msccl", {.dialect = "astra"});
+  ASSERT_TRUE(files) << files.error().message;
+  const auto again = import_schedule(files->front().bytes, "a.xml", two_ranks());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(verify(*again, two_ranks()).ok());
+  ASSERT_EQ(again->transfers.size(), 2U);
+  for (const Transfer& transfer : again->transfers) EXPECT_EQ(transfer.action(), Action::reduce_input);
+
+  Schedule behind = one_exchange();
+  behind.transfers.front().reduces = behind.transfers.front().reads_input = 0;
+  behind.transfers.insert(behind.transfers.begin() + 1, one_exchange().transfers.front());
+  EXPECT_EQ(export_schedule(behind, two_ranks(), "msccl", {}).error().message,
+            "MSCCL sends no input behind other data on one channel");
+}
+
+TEST(ScheduleFormats, FormsWithoutInputsSaySo) {
+  for (const char* format : {"mscclpp", "nccl-graph"}) {
+    const auto files = export_schedule(one_exchange(), two_ranks(), format, {.size = {8}});
+    ASSERT_FALSE(files) << format;
+    EXPECT_EQ(files.error().code, ErrorCode::unsupported);
+    EXPECT_NE(files.error().message.find("reduce_input"), std::string::npos) << files.error().message;
+  }
+  for (const char* format : {"csv", "dot", "goal", "chakra", "astra-sim"}) {
+    EXPECT_TRUE(export_schedule(one_exchange(), two_ranks(), format, {.size = {8}})) << format;
+  }
+}
+
 /// An all_gather of two ranks: each hands its chunk of the output to the other.
 std::string all_gather(const std::string& step0, const std::string& step1) {
   return "<algo name=\"x\" coll=\"allgather\" ngpus=\"2\" nchunksperloop=\"2\">\n<gpu id=\"0\"><tb id=\"0\" send=\"1\" "

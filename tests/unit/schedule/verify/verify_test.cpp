@@ -199,6 +199,11 @@ TEST_F(VerifyBroadcast, S4RejectsReduceInACollectiveThatCopies) {
   expect_breach("S4, transfer 1 (g1 to g2): it reduces, and broadcast only copies");
 }
 
+TEST_F(VerifyBroadcast, S4RejectsAnInputInACollectiveThatCopies) {
+  schedule_.transfers[0].reduces = schedule_.transfers[0].reads_input = 1;
+  expect_breach("S4, transfer 0 (g0 to g1): it reduces, and broadcast only copies");
+}
+
 TEST_F(VerifyBroadcast, S5RejectsSendingBeforeTheDataIsThere) {
   std::swap(schedule_.transfers[0], schedule_.transfers[1]);
   expect_breach(
@@ -252,6 +257,25 @@ TEST_F(VerifyAllReduce, S6RejectsReducingTheSumIntoItself) {
   schedule_.transfers[1].reduces = 1;
   EXPECT_EQ(breaches_of(schedule_, pair_),
             "S6, transfer 1 (g0 to g1): it adds the contribution of g1 to slice 0 a second time");
+}
+
+TEST_F(VerifyAllReduce, S6LetsBothSendTheirInputsAtOnce) {
+  schedule_.transfers[0].reads_input = 1;
+  schedule_.transfers[1].reduces = schedule_.transfers[1].reads_input = 1;
+  EXPECT_EQ(breaches_of(schedule_, pair_), "");
+  // Each passes on what it brought alone.
+  std::vector<Node> nodes(pair_.nodes().begin(), pair_.nodes().end());
+  for (Node& node : nodes) node.relay = false;
+  pair_ = *Topology::make("line-2", nodes, {pair_.links().begin(), pair_.links().end()});
+  EXPECT_EQ(breaches_of(schedule_, pair_), "");
+}
+
+TEST_F(VerifyAllReduce, S6RejectsAnInputAddedTwice) {
+  schedule_.transfers[0].reads_input = 1;
+  schedule_.transfers[1].reduces = schedule_.transfers[1].reads_input = 1;
+  schedule_.transfers.push_back(schedule_.transfers[0]);
+  EXPECT_EQ(breaches_of(schedule_, pair_),
+            "S6, transfer 2 (g1 to g0): it adds the contribution of g1 to slice 0 a second time");
 }
 
 TEST_F(VerifyAllReduce, S7RejectsALostContribution) {
