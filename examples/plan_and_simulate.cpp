@@ -17,5 +17,5 @@ int main(int argc, char** argv) {
   const auto run = sim::simulate(*schedule, *machine.topology, {.size = {1 << 30}, .chunk = {1 << 16}});
   if (!run) return fmt::print(stderr, "{}\n", run.error().message), 1;
   fmt::print("1 GiB all_gather: {:.1f} GB/s busbw, {:.1f} % of the bound\n", run->busbw(*collective) / 1e9,
-             100 * run->of_bound(bound->time_per_byte));
+             100 * run->of_bound(bound->time_per_byte, *collective));
 }

@@ -86,7 +86,7 @@ int show(const Topology& machine, const Collective& collective) {
     for (const RunReport& report : runs)
       fmt::print("  {:9.2f}  {:6.2f}", static_cast<double>(report.elapsed.count) / 1e6, report.busbw(collective) / 1e9);
     fmt::print("  {:<7}  {:8.1f}\n", columns[best].schedule->algorithm,
-               100 * runs[best].of_bound(bound->time_per_byte));
+               100 * runs[best].of_bound(bound->time_per_byte, collective));
   }
   print_limits(machine, columns[best]);
   return 0;

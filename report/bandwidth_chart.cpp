@@ -13,6 +13,7 @@
 #include "report/html_text.h"
 #include "report/span_columns.h"
 #include "report/svg_picture.h"
+#include "schedule/parts.h"
 
 namespace espalier::report {
 namespace {
@@ -164,7 +165,7 @@ class BandwidthChart {
     const double rate = curves_.rate(point);
     std::string text = fmt::format("{}{} at {}: {:.2f} GB/s, {:.2f} us", curve.name, by, size_text(point.size),
                                    rate / 1e9, point.seconds * 1e6);
-    if (curve.bound > 0) text += fmt::format(", {:.1f} % of the bound", 100 * rate / curve.bound);
+    if (curve.bound > 0) text += fmt::format(", {:.1f} % of the bound", 100 * curves_.part_of_bound(curve, point));
     return text;
   }
 
@@ -230,6 +231,12 @@ double bus_bandwidth(const Collective& collective, Bytes size, double seconds) {
   return static_cast<double>(size.count) / seconds * to_double(collective.busbw_factor());
 }
 
+double BandwidthCurves::part_of_bound(const Curve& curve, const CurvePoint& point) const {
+  if (curve.bound <= 0) return 0;
+  const Bytes counted = collective ? evenly_dealt(*collective, point.size, element_size) : point.size;
+  return rate({counted, point.seconds, {}}) / curve.bound;
+}
+
 std::vector<BoundLine> bound_lines(const BandwidthCurves& curves) {
   std::vector<std::pair<double, std::string>> found;
   for (const auto* group : {&curves.predicted, &curves.measured}) {
@@ -256,6 +263,8 @@ BandwidthCurves curves_of(const PlanReport& report) {
   BandwidthCurves curves;
   curves.title = fmt::format("{} on {}", to_string(report.collective.kind), report.topology->name());
   curves.factor = to_double(report.collective.busbw_factor());
+  curves.collective = report.collective;
+  curves.element_size = report.element_size;
   curves.predicted = report.predicted;
   if (report.measured) curves.measured = report.measured->curves;
   if (report.bound.time_per_byte != 0) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,8 @@ struct BandwidthCurves {
   std::string title;                      ///< Of the picture.
   std::string measure = "bus bandwidth";  ///< What a rate is: size over time, times the factor.
   double factor = 1;
+  std::optional<Collective> collective;    ///< What the bounds are of; its parts are whole elements.
+  std::int64_t element_size = 4;           ///< Bytes per element.
   std::vector<Curve> predicted, measured;  ///< Their bounds are of the same measure.
   std::vector<CrossoverAt> crossovers;
 
@@ -20,9 +24,7 @@ struct BandwidthCurves {
     return point.seconds <= 0 ? 0 : static_cast<double>(point.size.count) / point.seconds * factor;
   }
   /// Which part of its own bound a point of a curve is; 0 where none is known.
-  [[nodiscard]] double part_of_bound(const Curve& curve, const CurvePoint& point) const {
-    return curve.bound > 0 ? rate(point) / curve.bound : 0;
-  }
+  [[nodiscard]] double part_of_bound(const Curve& curve, const CurvePoint& point) const;
 };
 
 /// A bound of some curves of a chart.

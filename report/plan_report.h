@@ -74,6 +74,7 @@ struct Measured {
 struct PlanReport {
   const Topology* topology = nullptr;
   Collective collective;
+  std::int64_t element_size = 4;  ///< Bytes per element.
   Bound bound;
   std::string cut;  ///< The bound's cut in words: "all but {gpu0}"; empty without one.
   std::vector<Curve> predicted;

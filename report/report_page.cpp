@@ -9,6 +9,7 @@
 #include "report/plan_report.h"
 #include "report/timeline_data.h"
 #include "report/verdict.h"
+#include "schedule/parts.h"
 #include "sim/core/utilisation.h"
 
 namespace espalier::report {
@@ -31,11 +32,12 @@ ReportTable times_table(const PlanReport& report) {
       {}};
   for (const Curve& curve : report.predicted) {
     for (const CurvePoint& point : curve.points) {
-      const double least = to_double(report.bound.time_per_byte) * static_cast<double>(point.size.count);
+      const double part =
+          part_of_bound(report.bound.time_per_byte, report.collective, point.size, report.element_size, point.seconds);
       table.rows.push_back(
           {std::to_string(point.size.count), curve.name, point.by, microseconds(point.seconds),
            fmt::format("{:.2f}", bus_bandwidth(report.collective, point.size, point.seconds) / 1e9),
-           least > 0 && point.seconds > 0 ? fmt::format("{:.1f}", 100 * least / point.seconds) : std::string("-")});
+           report.bound.time_per_byte > 0 && point.seconds > 0 ? fmt::format("{:.1f}", 100 * part) : std::string("-")});
     }
   }
   return table;

@@ -6,15 +6,12 @@
 
 #include "report/bandwidth_chart.h"
 #include "report/html_text.h"
+#include "schedule/parts.h"
 
 namespace espalier::report {
 namespace {
 
 constexpr std::size_t named_links = 4;
-
-double part_of_bound(const PlanReport& report, const FastestAt& fastest) {
-  return to_double(report.bound.time_per_byte) * static_cast<double>(fastest.size.count) / fastest.seconds;
-}
 
 const FastestAt& best_of(const PlanReport& report) {
   return *std::ranges::max_element(report.fastest, {}, [&](const FastestAt& fastest) {
@@ -30,7 +27,9 @@ std::string best_sentence(const PlanReport& report, const FastestAt& best) {
   if (report.bound.time_per_byte == 0) return text + ".";
   const double bound = to_double(report.collective.busbw_factor()) / to_double(report.bound.time_per_byte) / 1e9;
   return text + fmt::format(": {:.1f} % of the {:.2f} GB/s that no schedule can exceed.",
-                            100 * part_of_bound(report, best), bound);
+                            100 * part_of_bound(report.bound.time_per_byte, report.collective, best.size,
+                                                report.element_size, best.seconds),
+                            bound);
 }
 
 /// "Fastest: tree from 1 KiB to 16 KiB, ring at 1 MiB."

@@ -48,4 +48,32 @@ std::vector<std::int64_t> deal_elements(const Collective& collective, std::int64
   return dealt;
 }
 
+Bytes evenly_dealt(const Collective& collective, Bytes size, std::int64_t element_size) {
+  const std::int64_t elements = size.count / element_size;
+  if (collective.shares.empty()) {
+    const std::int64_t parts = std::max<std::int64_t>(1, collective.part_count() / collective.extent_factor());
+    return {parts == 1 ? size.count : elements / parts * parts * element_size};
+  }
+  const __int128 sum = collective.share_sum();
+  const std::vector<std::int64_t> dealt = deal_elements(collective, elements);
+  __int128 even = size.count;
+  for (std::size_t rank = 0; rank < dealt.size(); ++rank) {
+    const std::int64_t share = collective.share_of(Rank(rank));
+    if (share > 0) even = std::min(even, sum * dealt[rank] * element_size / share);
+  }
+  return {static_cast<std::int64_t>(even)};
+}
+
+Rational least_time(const Rational& time_per_byte, const Collective& collective, Bytes size,
+                    std::int64_t element_size) {
+  return time_per_byte * make_rational(evenly_dealt(collective, size, element_size).count);
+}
+
+double part_of_bound(const Rational& time_per_byte, const Collective& collective, Bytes size, std::int64_t element_size,
+                     double seconds) {
+  const Rational least = least_time(time_per_byte, collective, size, element_size);
+  if (seconds <= 0) return least == 0 ? 1.0 : 0.0;
+  return to_double(least) / seconds;
+}
+
 }  // namespace espalier

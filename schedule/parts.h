@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/rational.h"
+#include "base/units.h"
 #include "schedule/collective.h"
 
 namespace espalier {
@@ -37,5 +39,19 @@ class BufferParts {
 /// So every shard has its share to within one element, a larger share never has fewer, and none has none.
 /// Requires: a kind with shards; elements >= 0. Cost: O(ranks log ranks).
 std::vector<std::int64_t> deal_elements(const Collective& collective, std::int64_t elements);
+
+/// The largest message whose equal parts (or exact shares) are all at most what whole elements give them. A bound
+/// counts such parts, so it holds for this much of a message: a gather of 250 elements on 6 ranks may take as long as
+/// one of 246, since the root's 42 need not move, and all others have 41 or 42. Where parts are not counted, the
+/// message itself.
+Bytes evenly_dealt(const Collective& collective, Bytes size, std::int64_t element_size);
+
+/// The seconds that a bound proves for a message of whole elements: no run takes less.
+Rational least_time(const Rational& time_per_byte, const Collective& collective, Bytes size, std::int64_t element_size);
+
+/// The part of the bound's throughput that a time is: at most 1 on a right simulation. Of no time 1 where nothing has
+/// to move, else 0.
+double part_of_bound(const Rational& time_per_byte, const Collective& collective, Bytes size, std::int64_t element_size,
+                     double seconds);
 
 }  // namespace espalier

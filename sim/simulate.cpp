@@ -108,6 +108,7 @@ bool records(const Options& options) { return options.record_timeline || options
 Report empty_report(const Options& options) {
   Report report;
   report.size = options.size;
+  report.element_size = options.element_size;
   report.chunk = options.chunk;
   report.ahead = options.ahead;
   return report;

@@ -288,7 +288,7 @@ Result<Figures> UnitRun::try_run(const Key& key) {
   figures.elapsed = report->elapsed;
   figures.algbw = report->algbw();
   figures.busbw = report->busbw(collective_);
-  figures.of_bound = report->of_bound(bound_.time_per_byte);
+  figures.of_bound = report->of_bound(bound_.time_per_byte, collective_);
   figures.bound = to_string(bound_.time_per_byte);
   if (const auto busiest = sim::busiest_links(*report, *topology_, 1); !busiest.empty() && report->elapsed.count > 0) {
     figures.busiest = busiest.front().name;

@@ -42,8 +42,8 @@ OrStop<DesignCollective> run_collective(const Console& console, const Topology& 
     progress.step(fmt::format("{} {} B", to_string(kind), size.count));
     const auto run = runs.run(questions.algorithm, size);
     if (!run) return stop(run.error());
-    result.runs.push_back(
-        {size, run->report.elapsed.seconds(), run->report.busbw(*collective), run->report.of_bound(bound), run->by()});
+    result.runs.push_back({size, run->report.elapsed.seconds(), run->report.busbw(*collective),
+                           run->report.of_bound(bound, *collective), run->by()});
   }
   return result;
 }

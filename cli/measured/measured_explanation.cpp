@@ -7,15 +7,17 @@
 
 #include "base/counted.h"
 #include "base/format_units.h"
+#include "cli/flags/flag_values.h"
 #include "cli/reports/describe_bound.h"
+#include "schedule/parts.h"
 
 namespace espalier::cli {
 namespace {
 
 constexpr double least_part_shown = 0.0005;  ///< What prints as 0.1 %.
 
-double limit_of(const MeasuredExplanation& of, const MeasuredCall& call) {
-  return to_double(of.bound.time_per_byte) * static_cast<double>(call.size.count);
+double part_reached(const MeasuredExplanation& of, const MeasuredCall& call) {
+  return part_of_bound(of.bound.time_per_byte, of.collective, call.size, size_of(usual_type), call.seconds);
 }
 
 double busbw_of(const MeasuredExplanation& of, const MeasuredCall& call) {
@@ -50,9 +52,9 @@ std::string time_text(double seconds) {
 }
 
 std::string path_of_call(const MeasuredExplanation& of, const MeasuredCall& call) {
-  std::string text = fmt::format("Measured at {}: {}, busbw {} GB/s, {} % of the limit\n", format_size(call.size),
-                                 time_text(call.seconds), gigabytes_per_second(busbw_of(of, call)),
-                                 percent(limit_of(of, call) / call.seconds));
+  std::string text =
+      fmt::format("Measured at {}: {}, busbw {} GB/s, {} % of the limit\n", format_size(call.size),
+                  time_text(call.seconds), gigabytes_per_second(busbw_of(of, call)), percent(part_reached(of, call)));
   if (call.predicted) text += fmt::format("  Simulated with {}: {}\n", call.by, time_text(*call.predicted));
   text += fmt::format("  What the last byte waited for, in {}{}:\n", counted(call.steps, "step"),
                       call.predicted ? " of the simulation" : "");
@@ -96,7 +98,7 @@ Table measured_table(const MeasuredExplanation& of) {
   table.add_column("by", "", Table::Align::left);
   for (const MeasuredCall& call : of.calls) {
     std::vector<std::string> cells{std::to_string(call.size.count), fmt::format("{:.2f}", call.seconds * 1e6),
-                                   percent(limit_of(of, call) / call.seconds)};
+                                   percent(part_reached(of, call))};
     for (const std::size_t i : shown) cells.push_back(percent(part_with(call, column_uses[i])));
     if (has_others) cells.push_back(percent(part_of_others(call)));
     if (is_predicted) cells.push_back(signed_percent(unexplained_of(call) / call.seconds));
@@ -139,7 +141,7 @@ nlohmann::ordered_json measured_json(const MeasuredExplanation& of) {
     Json row = {{"size", call.size.count},
                 {"time", call.seconds},
                 {"busbw", busbw_of(of, call)},
-                {"of_bound", limit_of(of, call) / call.seconds},
+                {"of_bound", part_reached(of, call)},
                 {"by", call.by},
                 {"simulated", call.predicted ? Json(*call.predicted) : Json()},
                 {"steps", call.steps},

@@ -131,17 +131,20 @@ void add_member(RowGroup& group, const ResultFile& file, const compare::Measurem
   auto& curves = predicts ? group.curves.predicted : group.curves.measured;
   const std::size_t first = curves.size();
   add_curves(curves, rows, source);
+  report::Curve bounded;
+  bounded.bound = bound;
   for (std::size_t i = first; i < curves.size(); ++i) {
     curves[i].bound = bound;
     curves[i].bound_of = rows.topology.empty() ? rows.file : rows.topology;
   }
   if (predicts && group.curves.crossovers.empty()) add_crossovers(group.curves.crossovers, file);
   for (const compare::Measurement& row : rows.rows) {
-    const double rate = group.curves.rate({row.size, row.seconds, {}});
-    group.times.rows.push_back({std::to_string(row.size.count), rows.file, row.algorithm,
-                                row.planner == row.algorithm ? "" : row.planner,
-                                fmt::format("{:.2f}", row.seconds * 1e6), fmt::format("{:.2f}", rate / 1e9),
-                                bound > 0 ? fmt::format("{:.1f}", 100 * rate / bound) : "-"});
+    const report::CurvePoint point{row.size, row.seconds, {}};
+    const double rate = group.curves.rate(point);
+    group.times.rows.push_back(
+        {std::to_string(row.size.count), rows.file, row.algorithm, row.planner == row.algorithm ? "" : row.planner,
+         fmt::format("{:.2f}", row.seconds * 1e6), fmt::format("{:.2f}", rate / 1e9),
+         bound > 0 ? fmt::format("{:.1f}", 100 * group.curves.part_of_bound(bounded, point)) : "-"});
   }
 }
 
@@ -190,6 +193,7 @@ std::vector<RowGroup> groups_of(const std::vector<ResultFile>& files) {
     std::vector<double> bounds(members[i].size());
     if (collective) {
       group.curves.factor = to_double(collective->busbw_factor());
+      group.curves.collective = *collective;
       bounds = bounds_of(members[i]);
     } else if (const auto factor = printed_factor(members[i])) {
       group.curves.factor = *factor;
@@ -233,7 +237,8 @@ std::string best_text(const RowGroup& group, const std::optional<double>& of_bou
                                        best_curve->name, report::size_text(best->size));
   if (best_curve->bound == 0) return text + ".";
   return text + fmt::format(", {:.1f} % of the {:.2f} GB/s that no schedule can exceed{}.",
-                            100 * rate / best_curve->bound, best_curve->bound / 1e9, of_bound ? " there" : "");
+                            100 * group.curves.part_of_bound(*best_curve, *best), best_curve->bound / 1e9,
+                            of_bound ? " there" : "");
 }
 
 /// "all_reduce on dgx1v, 8 ranks: 137.95 GB/s bus bandwidth at most, ring at 1 GiB, 95.8 % of ..."; of machines with

@@ -92,7 +92,7 @@ nlohmann::ordered_json outlook_json(const planners::Outlook& outlook) {
                       {"time", run.elapsed.seconds()},
                       {"algbw", run.algbw()},
                       {"busbw", run.busbw(outlook.collective)},
-                      {"of_bound", run.of_bound(outlook.bound.time_per_byte)},
+                      {"of_bound", run.of_bound(outlook.bound.time_per_byte, outlook.collective)},
                       {"chunk", run.chunk.count},
                       {"ahead", run.ahead},
                       {"kept", outlook.fastest->kept}};

@@ -54,7 +54,7 @@ Json simulation_json(const Explanation& of) {
                      {"time", of.limits.report.elapsed.seconds()},
                      {"algbw", of.limits.report.algbw()},
                      {"busbw", of.limits.report.busbw(collective)},
-                     {"of_bound", of.limits.report.of_bound(of.bound.time_per_byte)},
+                     {"of_bound", of.limits.report.of_bound(of.bound.time_per_byte, collective)},
                      {"chunk", of.limits.report.chunk.count},
                      {"ahead", of.limits.report.ahead},
                      {"critical_steps", of.limits.report.critical_path.size()},

@@ -243,7 +243,7 @@ std::string simulation_text(const Explanation& of) {
                   of.candidate->repaired ? "By loads and latencies" : "Simulated", format_size(of.size),
                   of.type == to_string(usual_type) ? "" : " of " + of.type, model, circumstances,
                   format_duration(report.elapsed), gigabytes_per_second(report.busbw(collective)),
-                  percent(report.of_bound(of.bound.time_per_byte)), format_size(report.chunk),
+                  percent(report.of_bound(of.bound.time_per_byte, collective)), format_size(report.chunk),
                   report.ahead == 0 ? "" : fmt::format(", senders at most {} rounds ahead", report.ahead));
   if (of.limits.path.empty() || report.elapsed.count == 0) return text;
   return text + path_text(of.limits) + sharing_text(of) + full_links_text(of);

@@ -7,6 +7,7 @@
 #include "base/counted.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/reports/describe_bound.h"
+#include "schedule/parts.h"
 
 namespace espalier::cli {
 namespace {
@@ -27,7 +28,8 @@ double busbw(const RunOutput& run, const RunResult& result, const engine::Times&
 /// The part of the bound's throughput that was reached.
 std::optional<double> of_bound(const RunOutput& run, const RunResult& result) {
   if (!run.bound || result.measurement.out_of_place.times.median <= 0) return std::nullopt;
-  return to_double(*run.bound) * static_cast<double>(result.size.count) / result.measurement.out_of_place.times.median;
+  return part_of_bound(*run.bound, run.collective, result.size, static_cast<std::int64_t>(size_of(run.type)),
+                       result.measurement.out_of_place.times.median);
 }
 
 std::string microseconds_text(double seconds) {

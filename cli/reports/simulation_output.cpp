@@ -109,19 +109,20 @@ std::string place_of(const sim::CriticalStep& step, const Topology& topology) {
 }
 
 nlohmann::ordered_json result_json(const CandidateRun& result, const Simulation& simulation) {
-  nlohmann::ordered_json entry = {{"size", result.size.count},
-                                  {"count", result.size.count / simulation.element_size},
-                                  {"type", simulation.type},
-                                  {"algorithm", result.algorithm},
-                                  {"time", result.report.elapsed.seconds()},
-                                  {"algbw", result.report.algbw()},
-                                  {"busbw", result.report.busbw(simulation.collective)},
-                                  {"of_bound", result.report.of_bound(simulation.bound.time_per_byte)},
-                                  {"planner", result.candidate->planner},
-                                  {"chunk", result.report.chunk.count},
-                                  {"ahead", result.report.ahead},
-                                  {"transfers", result.transfers()},
-                                  {"events", result.report.events}};
+  nlohmann::ordered_json entry = {
+      {"size", result.size.count},
+      {"count", result.size.count / simulation.element_size},
+      {"type", simulation.type},
+      {"algorithm", result.algorithm},
+      {"time", result.report.elapsed.seconds()},
+      {"algbw", result.report.algbw()},
+      {"busbw", result.report.busbw(simulation.collective)},
+      {"of_bound", result.report.of_bound(simulation.bound.time_per_byte, simulation.collective)},
+      {"planner", result.candidate->planner},
+      {"chunk", result.report.chunk.count},
+      {"ahead", result.report.ahead},
+      {"transfers", result.transfers()},
+      {"events", result.report.events}};
   if (!result.protocol.empty()) entry["protocol"] = result.protocol;
   if (!result.why.empty()) entry["why"] = result.why;
   if (result.ecmp) {
@@ -163,7 +164,8 @@ Table simulation_table(const Simulation& simulation) {
         cells.push_back(time_text(result.ecmp->worst));
       }
       if (chooses(result.algorithm, simulation)) cells.push_back(result.by());
-      best_of_bound = std::max(best_of_bound, result.report.of_bound(simulation.bound.time_per_byte));
+      best_of_bound =
+          std::max(best_of_bound, result.report.of_bound(simulation.bound.time_per_byte, simulation.collective));
     }
     const CandidateRun& winner = simulation.results[simulation.winners[row]];
     if (columns > 1) cells.push_back(winner.planner());

@@ -90,7 +90,7 @@ nlohmann::ordered_json point_json(const planners::TunedSize& point, const Tuning
                                      {"time", run.elapsed.seconds()},
                                      {"algbw", run.algbw()},
                                      {"busbw", run.busbw(tuning.collective)},
-                                     {"of_bound", run.of_bound(tuning.bound.time_per_byte)},
+                                     {"of_bound", run.of_bound(tuning.bound.time_per_byte, tuning.collective)},
                                      {"chunk", run.chunk.count},
                                      {"ahead", run.ahead}};
   if (margin.second != nullptr) {

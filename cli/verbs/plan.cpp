@@ -43,8 +43,8 @@ struct PlanFlags {
   bool verbose = false;
 };
 
-std::string share(const RunReport& run, const Rational& bound) {
-  return fmt::format("{:.1f}", 100 * run.of_bound(bound));
+std::string share(const RunReport& run, const Rational& bound, const Collective& collective) {
+  return fmt::format("{:.1f}", 100 * run.of_bound(bound, collective));
 }
 
 Table choice_table(const planners::Choice& choice) {
@@ -68,8 +68,8 @@ Table choice_table(const planners::Choice& choice) {
     }
     table.add_row({trial.candidate->planner, fmt::format("{:.2f}", static_cast<double>(trial.run->elapsed.count) / 1e6),
                    gigabytes_per_second(trial.run->algbw()), gigabytes_per_second(trial.run->busbw(collective)),
-                   share(*trial.run, bound.time_per_byte), transfers, std::to_string(trial.run->chunk.count),
-                   trial.candidate == choice.candidate ? "<- chosen" : ""});
+                   share(*trial.run, bound.time_per_byte, collective), transfers,
+                   std::to_string(trial.run->chunk.count), trial.candidate == choice.candidate ? "<- chosen" : ""});
   }
   return table;
 }
@@ -116,7 +116,7 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
       entry["time"] = trial.run->elapsed.seconds();
       entry["algbw"] = trial.run->algbw();
       entry["busbw"] = trial.run->busbw(collective);
-      entry["of_bound"] = trial.run->of_bound(bound.time_per_byte);
+      entry["of_bound"] = trial.run->of_bound(bound.time_per_byte, collective);
       entry["chunk"] = trial.run->chunk.count;
       entry["ahead"] = trial.run->ahead;
     } else {

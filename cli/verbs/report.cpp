@@ -117,6 +117,7 @@ report::PlanReport make_report(const ReportFlags& flags, const Input& input, con
   report::PlanReport report;
   report.topology = &input.topology;
   report.collective = simulation.collective;
+  report.element_size = simulation.element_size;
   report.bound = simulation.bound;
   if (!report.bound.cut.empty()) report.cut = cut_text(report.bound, input.topology);
   report.predicted = predicted_curves(simulation);

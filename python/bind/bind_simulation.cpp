@@ -3,6 +3,7 @@
 
 #include "planners/cut_search.h"
 #include "python/bind/bindings.h"
+#include "schedule/parts.h"
 #include "schedule/timeline/binary_timeline.h"
 #include "schedule/verify/verify.h"
 #include "sim/model.h"
@@ -214,7 +215,10 @@ void bind_simulation(py::module_& module) {
            "One simulation of `size` bytes; what is not given of chunk (bytes) and ahead is chosen. The GIL is "
            "released.")
       .def("busbw",
-           [](const PreparedSimulation& self, const sim::Report& report) { return report.busbw(self.collective()); });
+           [](const PreparedSimulation& self, const sim::Report& report) { return report.busbw(self.collective()); })
+      .def("evenly_dealt", [](const PreparedSimulation& self, const sim::Report& report) {
+        return evenly_dealt(self.collective(), report.size, report.element_size).count;
+      });
 }
 
 }  // namespace espalier::python

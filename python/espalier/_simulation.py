@@ -41,8 +41,8 @@ class Simulation:
     True
     """
 
-    def __init__(self, report, busbw, limit, protocol=None):
-        self._report, self.busbw, self._limit, self.protocol = report, busbw, limit, protocol
+    def __init__(self, report, busbw, least_time, protocol=None):
+        self._report, self.busbw, self._least_time, self.protocol = report, busbw, least_time, protocol
 
     def __getattr__(self, name):
         if name.startswith("_"):  # Of an object that is being unpickled, too.
@@ -52,7 +52,7 @@ class Simulation:
     @property
     def of_bound(self):
         """The part of the bound's throughput that was reached, at most 1."""
-        return float(self._limit.time_per_byte * self.size * 10**12 / self.picoseconds) if self.picoseconds else 0.0
+        return float(self._least_time * 10**12 / self.picoseconds) if self.picoseconds else float(not self._least_time)
 
     def to_dict(self):
         """Its figures by name: size and chunk in bytes, time in seconds, busbw in bytes per second, of_bound; protocol under a
@@ -106,10 +106,15 @@ def _run(self, size, chunk=None, ahead=None, model="link", timeline=False):
 Simulator.run = _run
 
 
+def _simulation(report, simulator, limit, protocol=None):
+    """A report with what its schedule's collective makes of it."""
+    return Simulation(report, simulator.busbw(report), limit.time_per_byte * simulator.evenly_dealt(report), protocol)
+
+
 def _simulate_together(schedules, size, chunk, ahead, model):
     prepared = [_prepare(schedule) for schedule in schedules]
     reports = _espalier._run_together([simulator for simulator, _ in prepared], parse_size(size), *_counts(chunk, ahead), model)
-    return Table(Simulation(report, simulator.busbw(report), limit) for report, (simulator, limit) in zip(reports, prepared))
+    return Table(_simulation(report, simulator, limit) for report, (simulator, limit) in zip(reports, prepared))
 
 
 def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timeline=False, profile=None):
@@ -151,5 +156,5 @@ def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timelin
                 report = simulator.run(each, chunk, ahead, model, timeline)
             else:
                 report, protocol = profiled.run(parse_size(each))
-            runs.append(Simulation(report, simulator.busbw(report), limit, protocol))
+            runs.append(_simulation(report, simulator, limit, protocol))
     return Table(runs) if is_several(size) else runs[0]

@@ -1,5 +1,7 @@
 #include "schedule/timeline/run_report.h"
 
+#include "schedule/parts.h"
+
 namespace espalier {
 
 double RunReport::algbw() const {
@@ -8,10 +10,10 @@ double RunReport::algbw() const {
 
 double RunReport::busbw(const Collective& collective) const { return algbw() * to_double(collective.busbw_factor()); }
 
-double RunReport::of_bound(const Rational& time_per_byte) const {
-  if (elapsed.count <= 0) return time_per_byte == 0 ? 1.0 : 0.0;
-  const Rational bound_ps = time_per_byte * make_rational(size.count) * make_rational(picoseconds_per_second);
-  return to_double(bound_ps / make_rational(elapsed.count));
+double RunReport::of_bound(const Rational& time_per_byte, const Collective& collective) const {
+  const Rational least = least_time(time_per_byte, collective, size, element_size);
+  if (elapsed.count <= 0) return least == 0 ? 1.0 : 0.0;
+  return to_double(least * make_rational(picoseconds_per_second) / make_rational(elapsed.count));
 }
 
 }  // namespace espalier

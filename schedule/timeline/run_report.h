@@ -22,13 +22,14 @@ struct RunReport {
   std::uint32_t ahead = 0;  ///< Cut::ahead.
   Picoseconds elapsed;      ///< From the start until the last byte arrived.
   std::optional<Timeline> timeline;
+  std::int64_t element_size = 4;  ///< Bytes per element.
 
   /// S / elapsed, in bytes per second; 0 for an empty run.
   [[nodiscard]] double algbw() const;
   /// algbw times the nccl-tests factor of the collective.
   [[nodiscard]] double busbw(const Collective& collective) const;
-  /// The part of the bound's throughput that was reached: bound time / elapsed; at most 1 on a right simulation.
-  [[nodiscard]] double of_bound(const Rational& time_per_byte) const;
+  /// The part of the bound's throughput that was reached, as `part_of_bound` (schedule/parts.h).
+  [[nodiscard]] double of_bound(const Rational& time_per_byte, const Collective& collective) const;
 };
 
 }  // namespace espalier

@@ -244,6 +244,7 @@ Result<RingReport> simulate_rings(std::span<const RingWalk> walks, const Topolog
   if (compiled->shares_resources()) return not_walkable("two of its hops share a link, backplane or reduction");
   RingReport result;
   result.report.size = options.size;
+  result.report.element_size = options.element_size;
   result.report.chunk = options.chunk;
   result.report.elapsed = options.launch;
   result.report.links.resize(network.link_count());

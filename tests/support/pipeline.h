@@ -34,7 +34,7 @@ inline void expect_simulation_honest(const Schedule& schedule, const Topology& t
   options.chunk = chunk;
   const auto report = sim::simulate(schedule, topology, options);
   ASSERT_TRUE(report) << report.error().message;
-  EXPECT_LE(report->of_bound(bound), 1.0);
+  EXPECT_LE(report->of_bound(bound, schedule.collective), 1.0);
   for (std::size_t link = 0; link < report->links.size(); ++link) {
     EXPECT_LE(report->links[link].busy, report->elapsed) << topology.link_name(LinkId(link));
   }

@@ -196,5 +196,23 @@ TEST(Shares, VerifyKnowsThem) {
   EXPECT_FALSE(Layout::make(schedule, Bytes{12}, 4));
 }
 
+TEST(EvenlyDealt, IsWhatWholeElementsGiveEveryShard) {
+  // 250 elements of 4 bytes in 6 shards: four of 42 and two of 41. As many as 6 x 41 = 246 give each no more.
+  const Collective gather{CollectiveKind::gather, 6, Rank(0U)};
+  EXPECT_EQ(evenly_dealt(gather, Bytes{1000}, 4).count, 984);
+  // A message of one element is the root's own: nothing has to move.
+  EXPECT_EQ(evenly_dealt(gather, Bytes{4}, 4).count, 0);
+  // The whole message goes everywhere.
+  EXPECT_EQ(evenly_dealt({CollectiveKind::all_reduce, 6, Rank()}, Bytes{4}, 4).count, 4);
+  EXPECT_EQ(evenly_dealt({CollectiveKind::send_recv, 6, Rank()}, Bytes{4}, 4).count, 4);
+  // Every rank has 6 blocks of its 250 elements.
+  EXPECT_EQ(evenly_dealt({CollectiveKind::all_to_all, 6, Rank()}, Bytes{1000}, 4).count, 984);
+}
+
+TEST(EvenlyDealt, CountsShardsByTheirShares) {
+  // 10 elements as 3 : 1 : 0 are dealt as 8, 2 and 0; of 8 elements the second one's quarter is as much as it has.
+  EXPECT_EQ(evenly_dealt({CollectiveKind::gather, 3, Rank(2U), {3, 1, 0}}, Bytes{10}, 1).count, 8);
+}
+
 }  // namespace
 }  // namespace espalier
