@@ -15,6 +15,7 @@
 #include "planners/rank_limit.h"
 #include "planners/ring/ring.h"
 #include "planners/tree/tree.h"
+#include "schedule/ecmp.h"
 #include "schedule/symmetry/symmetry.h"
 #include "schedule/verify/verify.h"
 #include "topology/reachable.h"
@@ -86,7 +87,7 @@ Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& 
   }
   auto schedule = planner.plan(network.problem(), collective, context);
   if (!schedule) return schedule;
-  schedule = network.lift(*std::move(schedule));
+  schedule = spread_flows(network.lift(*std::move(schedule)), topology);
   put_like_transfers_together(*schedule, network);
   const VerifyReport report = verify(*schedule, topology, 1);
   // Breaches come in the order of the rules: all others hold then.

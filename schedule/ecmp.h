@@ -18,6 +18,11 @@ namespace espalier {
 /// links for each last switch.
 Schedule hash_flows(const Schedule& schedule, const Topology& topology, std::uint64_t seed);
 
+/// The same schedule with each flow that has such a choice on the way that is least loaded so far, the largest flows
+/// first: what fills links least evenly in planners that take one of several equal ways. The schedule as it was, unless
+/// its fullest link is less full then. Requires and cost as above.
+Schedule spread_flows(Schedule schedule, const Topology& topology);
+
 /// Whether some flow of a schedule has a choice there.
 bool has_equal_paths(const Schedule& schedule, const Topology& topology);
 
