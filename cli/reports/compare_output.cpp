@@ -177,9 +177,7 @@ nlohmann::ordered_json errors_json(const compare::ErrorSummary& errors) {
           {"bias", errors.bias}};
 }
 
-std::string error_percent(double error) {
-  return std::isfinite(error) ? fmt::format("{:+.1f}", 100 * error) : "-";
-}
+std::string error_percent(double error) { return std::isfinite(error) ? fmt::format("{:+.1f}", 100 * error) : "-"; }
 
 Table links_table(const compare::TimelineComparison& comparison, std::size_t most) {
   Table table;

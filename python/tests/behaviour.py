@@ -226,7 +226,7 @@ class Arrays(unittest.TestCase):
                       dict(slices=[(0, 1, -1, -1), (0, 1)]), dict(slices=[(0, 1, -2, -1)]), dict(slices=[(0, 1, 2, -1)]),
                       dict(slices=[("0", "1", "-1", "-1")]), dict(slices=[(0, 2**63, -1, -1)]), dict(slices=[(0, 2**65, -1, -1)]),
                       dict(slices=numpy.array([[[0, 1, -1, -1]]])), dict(slices=numpy.array([[True, True, True, True]])),
-                      dict(transfers=[(0, 1, 0, 0, 0.5)]), dict(transfers=[(0, 1, 0, 0, 2)]), dict(transfers=[(0, 1, 0, 0)]),
+                      dict(transfers=[(0, 1, 0, 0, 0.5)]), dict(transfers=[(0, 1, 0, 0, 3)]), dict(transfers=[(0, 1, 0, 0)]),
                       dict(transfers=[0, 1, 0, 0, 0]), dict(transfers=[(0, 2, 0, 0, 0)]), dict(transfers=[(0, 1, 1, 0, 0)]),
                       dict(transfers=[(0, 1, 0, -1, 0)]), dict(routes=[(0, 1)]), dict(routes=[(0, 1.0, [0])]), dict(routes=[(0, 1, [0.0])]),
                       dict(routes=[(0, 2, [0])]), dict(routes=[(0, 1, [9])]), dict(routes=[(0, 1, 0)]), dict(root=-1), dict(root=0.0)):
