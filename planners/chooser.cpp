@@ -324,7 +324,7 @@ Result<Candidates> make_candidates(const ParallelLinks& network, const Collectiv
   return candidates;
 }
 
-std::string_view to_string(NoRun reason) {
+std::string_view describe(NoRun reason) {
   switch (reason) {
     case NoRun::cannot_win: return "not run: it cannot win";
     case NoRun::is_near_bound: return "not run: at most 0.5 % to gain";

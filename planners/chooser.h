@@ -124,7 +124,7 @@ enum class NoRun : std::uint8_t {
 };
 
 /// For people: "not run: it cannot win".
-std::string_view to_string(NoRun reason);
+std::string_view describe(NoRun reason);
 
 /// What was found for one candidate.
 struct Trial {

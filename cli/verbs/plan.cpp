@@ -63,7 +63,7 @@ Table choice_table(const planners::Choice& choice) {
     const std::string transfers = std::to_string(trial.candidate->transfer_count());
     if (!trial.run) {
       table.add_row({trial.candidate->planner, fmt::format("> {:.2f}", trial.least_time * 1e6), "", "", "", transfers,
-                     "", std::string(to_string(trial.run.error()))});
+                     "", std::string(planners::describe(trial.run.error()))});
       continue;
     }
     table.add_row({trial.candidate->planner, fmt::format("{:.2f}", static_cast<double>(trial.run->elapsed.count) / 1e6),
@@ -120,7 +120,7 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
       entry["chunk"] = trial.run->chunk.count;
       entry["ahead"] = trial.run->ahead;
     } else {
-      entry["no_run"] = to_string(trial.run.error());
+      entry["no_run"] = planners::describe(trial.run.error());
     }
     if (trial.candidate->repaired) entry["repaired"] = repaired_json(*trial.candidate);
     document["candidates"].push_back(entry);

@@ -124,7 +124,7 @@ std::string describe(const FlowDemands& flows, const CutTime& cut) {
   return fmt::format("{} {} bytes {} to leave it", cut.blocks, what, one ? "has" : "have");
 }
 
-constexpr const char* past_size = "the network is past the size up to which the optimum is computed";
+constexpr const char* past_flow_size = "the network is past the size up to which the optimum is computed";
 
 PricedBound flow_bound(const PlanningProblem& problem, const FlowDemands& flows, const std::vector<NodeId>& gather_cut,
                        const PlanContext& context) {
@@ -139,13 +139,14 @@ PricedBound flow_bound(const PlanningProblem& problem, const FlowDemands& flows,
   consider(likely_cuts(topology, gather_cut));
   const auto orbits = problem.orbit_graph(flows.mirrors_itself, flows.keeps_symmetry ? Symmetry::any : Symmetry::none);
   const ColumnLimits limits = limits_for(*orbits);
-  if (limits.warm_rounds == 0) return {as_floor({cut.time_per_byte, cut.nodes, describe(flows, cut)}, past_size), {}};
+  if (limits.warm_rounds == 0)
+    return {as_floor({cut.time_per_byte, cut.nodes, describe(flows, cut)}, past_flow_size), {}};
   const FlowProgram program = solve_flow(orbits, flows, limits, context);
   consider(priced_cuts(*program.orbits, program.solution.prices));
   const bool exact = program.solution.attained;
   if (cut.time_per_byte >= program.time_per_byte) {
     Bound bound{cut.time_per_byte, cut.nodes, describe(flows, cut)};
-    return {exact ? std::move(bound) : as_floor(std::move(bound), past_size), {}};
+    return {exact ? std::move(bound) : as_floor(std::move(bound), past_flow_size), {}};
   }
   Bound bound{program.time_per_byte, {}, "the best routing of all blocks at once, by exact prices"};
   if (!exact)
