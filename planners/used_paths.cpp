@@ -337,7 +337,7 @@ void UsedPaths::pass_no_idle() {
   const auto passes = [&](NodeId node) { return !is_idle_gpu(whole_.node(node)) || has_nic[node.index()]; };
   auto by_nics = take([&](LinkId id) { return passes(whole_.link(id).tail) && passes(whole_.link(id).head); });
   const bool are_joined = by_nics ? !find_unreachable(*by_nics) : !find_unreachable(whole_);
-  if (!are_joined) by_nics = take([&](LinkId link) { return !is_idle(whole_, link); });
+  if (!are_joined) by_nics = std::nullopt;  // No other way at all: whole_ as it is.
   used_ = std::move(by_nics);
 }
 

@@ -24,7 +24,7 @@ enum class Paths : std::uint8_t {
 /// 2. a NIC passes nothing from its box on to its box, and nothing from the network on to the network;
 /// 3. from rank to rank of one box data stays inside; where fabric does not lead from the one to the other without
 ///    passing ranks, over PCIe;
-/// 4. nothing passes through a GPU that is no rank, but where ranks have no other way than to a NIC beside such a GPU.
+/// 4. nothing passes through a GPU that is no rank, but where ranks have no other way: then on to NICs, else anywhere.
 ///
 /// Where that would leave ranks without a path to each other, rule 4 alone counts. Node ids are those of the network;
 /// nodes that must not turn data round are there twice, the second time for what comes from the network.
