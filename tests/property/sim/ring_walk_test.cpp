@@ -9,7 +9,6 @@
 #include "sim/contention_free/walk_ring.h"
 #include "tests/support/networks/machine.h"
 #include "tests/support/networks/random_machine.h"
-#include "tests/support/sanitized.h"
 #include "tests/support/stored_ring.h"
 
 namespace espalier {
@@ -76,7 +75,7 @@ sim::Options some_options(Random& random) {
 TEST(RingWalkProperty, IsTheStoredSchedule) {
   Random random(417);
   int walked_rings = 0;
-  for (int round = 0; round < test::random_cases(600); ++round) {
+  for (int round = 0; round < 600; ++round) {
     const RandomRing ring = make_ring(random, walked_kinds[round % 3], false);
     const Schedule stored = test::store_ring(ring.walk, ring.topology);
     const VerifyReport verified = verify(stored, ring.topology, 1);
@@ -105,7 +104,7 @@ TEST(RingWalkProperty, IsTheStoredSchedule) {
 /// The models' ways without a queue against their event loops.
 TEST(ContentionFreeProperty, ProgramOrderGivesWhatTheEventLoopGives) {
   Random random(419);
-  for (int round = 0; round < test::random_cases(600); ++round) {
+  for (int round = 0; round < 600; ++round) {
     const RandomRing ring = make_ring(random, walked_kinds[round % 3], false);
     const Schedule stored = test::store_ring(ring.walk, ring.topology);
     for (const sim::ModelKind model : sim::all_models) {
@@ -125,7 +124,7 @@ TEST(ContentionFreeProperty, AlsoWhereChunksWaitForDepartures) {
   // Any transfers on random machines; of those that share nothing many wait until bytes that they replace have left.
   test::RandomMachine maker(420);
   int contention_free = 0;
-  for (int round = 0; round < test::random_cases(6000); ++round) {
+  for (int round = 0; round < 6000; ++round) {
     const Machine machine = maker.make();
     const Schedule schedule = machine.schedule();
     const Topology topology = machine.topology();
@@ -150,7 +149,7 @@ TEST(ContentionFreeProperty, AlsoWhereChunksWaitForDepartures) {
 
 TEST(RingWalkProperty, WorksOutOnePlaceOfARingWhoseHopsAreAlike) {
   Random random(418);
-  for (int round = 0; round < test::random_cases(200); ++round) {
+  for (int round = 0; round < 200; ++round) {
     const RandomRing ring = make_ring(random, walked_kinds[round % 3], true);
     sim::Options options;
     options.element_size = 1;
@@ -170,7 +169,7 @@ TEST(RingWalkProperty, SeveralRingsAreTheirStoredScheduleToo) {
   // Both ways round, in equal and unequal parts, with jitter: sizes that do not divide among them.
   Random random(421);
   int compared = 0;
-  for (int round = 0; round < test::random_cases(300); ++round) {
+  for (int round = 0; round < 300; ++round) {
     const std::size_t ranks = 2 + random.below(6);
     Machine machine(ranks);
     std::vector<RingWalk> walks(2);
