@@ -32,6 +32,7 @@ struct Setback {
   bool is_final = false;
   bool is_taken_rank = false;
   bool is_nobody_there = false;
+  bool is_turned_away = false;
 };
 template <class T>
 using Attempt = tl::expected<T, Setback>;
@@ -103,7 +104,9 @@ Attempt<Frame> next_frame(FrameLink& link, const std::string& hub, Time deadline
     if (!link.fill()) {
       frame = link.next();
       if (frame && *frame) return std::move(**frame);
-      return setback(fmt::format("{} hung up during the greeting: {}", hub, link.end()));
+      auto turned_away = setback(fmt::format("{} hung up during the greeting: {}", hub, link.end()));
+      turned_away.value().is_turned_away = true;
+      return turned_away;
     }
   }
 }
@@ -163,6 +166,8 @@ Attempt<HubConnection> try_handshake(const Identity& identity, const std::string
 Result<HubConnection> connect_to_hub(const Identity& identity, const std::string& host, std::uint16_t port,
                                      Time deadline) {
   constexpr milliseconds longest_pause{100};
+  /// A hub turns ranks away while strangers of their address take every place, some of which become free at any time.
+  constexpr milliseconds pause_when_turned_away{2};
   milliseconds pause{1};
   std::optional<Time> taken_since;
   std::optional<Time> gone_since;
@@ -182,6 +187,7 @@ Result<HubConnection> connect_to_hub(const Identity& identity, const std::string
       setback.is_final = now - *gone_since >= patience_for_gone_hubs;
       if (setback.is_final) setback.error.help = "rank 0 was there and is gone: see what became of it";
     }
+    if (setback.is_turned_away) pause = std::min(pause, pause_when_turned_away);
     if (!setback.is_final && now + pause < deadline) {
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, longest_pause);
