@@ -79,12 +79,6 @@ Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& 
     return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
                 "add the missing links, or mark nodes that take no part with rank: false");
   }
-  const auto parted = network.has_every_path() ? std::nullopt : find_unreachable(network.planned_on());
-  if (parted) {
-    return fail(ErrorCode::infeasible,
-                describe_unreachable(topology, *parted) + " but through GPUs that take no part, which pass nothing on",
-                "make them ranks too, or count every path (--paths any)");
-  }
   auto schedule = planner.plan(network.problem(), collective, context);
   if (!schedule) return schedule;
   schedule = spread_flows(network.lift(*std::move(schedule)), topology);
