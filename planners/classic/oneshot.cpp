@@ -4,15 +4,15 @@
 namespace espalier::planners {
 
 Result<Schedule> plan_oneshot(const PlanningProblem& problem, const Collective& collective) {
-  constexpr std::uint32_t most_ranks = 256;
+  constexpr std::uint32_t max_exchange_ranks = 256;
   if (collective.kind != CollectiveKind::all_reduce) {
     return fail(ErrorCode::unsupported, "oneshot does not plan " + std::string(to_string(collective.kind)),
                 "use flat, whose trees have the fewest steps");
   }
-  if (collective.rank_count > most_ranks) {
+  if (collective.rank_count > max_exchange_ranks) {
     return fail(ErrorCode::too_large,
                 "oneshot sends all of each of " + std::to_string(collective.rank_count) +
-                    " inputs to every other rank; its limit is " + std::to_string(most_ranks),
+                    " inputs to every other rank; its limit is " + std::to_string(max_exchange_ranks),
                 "use flat or recursive");
   }
   const Partners partners(problem, "oneshot");

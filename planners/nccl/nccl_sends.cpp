@@ -16,8 +16,8 @@
 namespace espalier::planners {
 namespace {
 
-constexpr std::size_t most_sending_ranks = 1024;
-constexpr std::size_t most_pieces = std::size_t{1} << 20U;  ///< Of all blocks together.
+constexpr std::size_t max_sending_ranks = 1024;
+constexpr std::size_t max_pieces = std::size_t{1} << 20U;  ///< Of all blocks together.
 
 std::uint32_t variants_for(std::size_t ranks) {
   constexpr std::size_t few = 64, many = 512;
@@ -62,7 +62,7 @@ class SendTrees {
       : graph_(graph), inwards_(inwards), loads_(graph.topology().link_count(), 0.0) {}
 
   /// The most parallel routes that any two ranks have; 0 where two that have to talk have none.
-  [[nodiscard]] std::uint32_t most_parallel(std::span<const Rank> roots) const {
+  [[nodiscard]] std::uint32_t max_parallel(std::span<const Rank> roots) const {
     std::uint32_t most = 1;
     for (const Rank root : roots) {
       for (std::size_t i = 0; i < graph_.rank_count(); ++i) {
@@ -117,8 +117,8 @@ Result<Schedule> plan_sends(const PlanningProblem& problem, const Collective& co
     return fail(ErrorCode::unsupported, "NCCL has algorithms of its own for " + std::string(to_string(kind)),
                 "use nccl/ring");
   }
-  if (!has_root(kind) && n > most_sending_ranks) {
-    return fail(ErrorCode::too_large, "sends between more than " + std::to_string(most_sending_ranks) + " ranks",
+  if (!has_root(kind) && n > max_sending_ranks) {
+    return fail(ErrorCode::too_large, "sends between more than " + std::to_string(max_sending_ranks) + " ranks",
                 "use pairwise");
   }
   std::vector<Rank> roots;
@@ -126,9 +126,9 @@ Result<Schedule> plan_sends(const PlanningProblem& problem, const Collective& co
     if (collective.root.is_none() || collective.root == Rank(i)) roots.emplace_back(i);
   }
   SendTrees trees(problem.logical_graph(Direction::forward, small_message, variants_for(n)), is_gather);
-  const std::uint32_t parallel = trees.most_parallel(roots);
+  const std::uint32_t parallel = trees.max_parallel(roots);
   if (parallel == 0) return plan_flat(problem, collective);
-  const std::size_t strands = std::clamp<std::size_t>(most_pieces / (n * roots.size()), 1, parallel);
+  const std::size_t strands = std::clamp<std::size_t>(max_pieces / (n * roots.size()), 1, parallel);
   Forest forest;
   for (const Rank root : roots) {
     for (std::size_t strand = 0; strand < strands; ++strand) {

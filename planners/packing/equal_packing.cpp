@@ -19,7 +19,7 @@ namespace espalier::planners {
 namespace {
 
 /// What searching and splitting may cost in arcs that flows pass: some seconds.
-constexpr std::int64_t most_arcs_passed = std::int64_t{1} << 30U;
+constexpr std::int64_t max_arcs_passed = std::int64_t{1} << 30U;
 
 BigInteger floor_of(const Rational& value) { return numerator(value) / denominator(value); }
 
@@ -88,12 +88,12 @@ bool has_parallel_arcs(const FlowNetwork& network) {
 /// The capacities of the least time, `least` at least, at which the demands pack.
 std::optional<std::vector<std::int64_t>> least_capacities(WholeTrees& trees, const Rational& least,
                                                           WorkBudget& budget) {
-  constexpr int most_doublings = 10;
+  constexpr int max_doublings = 10;
   auto found = trees.capacities_at(least, budget);
   if (found) return found;
   Rational low = least;
   Rational high = 2 * least;
-  for (int doubling = 0; doubling < most_doublings && !(found = trees.capacities_at(high, budget)); ++doubling) {
+  for (int doubling = 0; doubling < max_doublings && !(found = trees.capacities_at(high, budget)); ++doubling) {
     low = high;
     high *= 2;
   }
@@ -123,7 +123,7 @@ Result<EqualPacking> equal_packing(const PackingProblem& problem, std::uint32_t 
   const FlowNetwork& network = problem.network;
   std::vector<std::int64_t> demands(problem.rank_count(), problem.all_roots() ? count : 0);
   if (!problem.all_roots()) demands[problem.root.index()] = count;
-  WorkBudget budget(most_arcs_passed);
+  WorkBudget budget(max_arcs_passed);
   WholeTrees trees(network, std::move(demands));
   const Rational least(BigInteger(problem.cut.parts) * count, BigInteger(problem.cut.capacity));
   const auto capacities = least_capacities(trees, least, budget);

@@ -28,10 +28,10 @@ class EvenTreeSearch {
     grow(count);
     for (const unsigned power : sharpness) {
       loads_.set_sharpness(power);
-      repeat(most_passes, budget, [&](Tree& tree, std::uint32_t rank) { return improve(tree, rank); });
+      repeat(max_passes, budget, [&](Tree& tree, std::uint32_t rank) { return improve(tree, rank); });
     }
     const double allowed = std::max(loads_.fullest(), good_enough);
-    repeat(most_shallow_passes, budget, [&](Tree& tree, std::uint32_t rank) { return raise(tree, rank, allowed); });
+    repeat(max_shallow_passes, budget, [&](Tree& tree, std::uint32_t rank) { return raise(tree, rank, allowed); });
     return result();
   }
 
@@ -176,8 +176,8 @@ class EvenTreeSearch {
   }
 
   static constexpr std::array<unsigned, 4> sharpness = {4, 8, 16, 32};
-  static constexpr int most_passes = 6;
-  static constexpr int most_shallow_passes = 20;
+  static constexpr int max_passes = 6;
+  static constexpr int max_shallow_passes = 20;
   static constexpr double good_enough = 1.005;
   static constexpr double rounding = 1e-9;
   static constexpr std::uint32_t none = UINT32_MAX;
@@ -199,15 +199,15 @@ EvenTrees find_even_trees(const ResourceGraph& graph, std::uint32_t root, double
                           const std::function<void(const EvenTrees&)>& on_better) {
   constexpr std::int64_t most_steps = 50'000'000;
   constexpr std::uint32_t most_trees = 64;
-  constexpr double least_gain = 1.01;
+  constexpr double min_gain = 1.01;
   constexpr double near_limit = 0.995;
   EvenTreeSearch search(graph, root, limit);
   WorkBudget budget(most_steps);
   EvenTrees best;
   for (std::uint32_t count = 1; count <= most_trees && !budget.is_spent(); ++count) {
-    if (count > 1 && !search.has_room(count, best.throughput * least_gain)) continue;
+    if (count > 1 && !search.has_room(count, best.throughput * min_gain)) continue;
     EvenTrees found = search.pack(count, budget);
-    if (found.throughput < best.throughput * least_gain) continue;
+    if (found.throughput < best.throughput * min_gain) continue;
     best = std::move(found);
     if (on_better) on_better(best);
     if (best.throughput >= near_limit * limit) break;

@@ -137,7 +137,7 @@ class MatrixMachine {
         sum += cell.nvlinks;
         most[a] = std::max(most[a], cell.nvlinks);
       }
-      is_switched = is_switched || sum > most_nvlinks;
+      is_switched = is_switched || sum > max_nvlinks;
     }
     if (is_switched) {
       // GPUs whose memory is a NUMA node sit beside Grace CPUs, on trays whose NVSwitches are in the rack.

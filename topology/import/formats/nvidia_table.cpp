@@ -11,8 +11,8 @@
 namespace espalier {
 namespace {
 
-constexpr std::size_t most_devices = 256;
-constexpr std::size_t most_label_words = 8;  // Of a launcher or a log, before a row.
+constexpr std::size_t max_devices = 256;
+constexpr std::size_t max_label_words = 8;  // Of a launcher or a log, before a row.
 
 std::optional<MatrixCell> parse_cell(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, int>, 7> names = {{{"PIX", one_bridge},
@@ -28,7 +28,7 @@ std::optional<MatrixCell> parse_cell(std::string_view text) {
     return cell;
   }
   if (const auto count = number_behind(text, "NV")) {
-    if (*count < 1 || *count > most_nvlinks) return std::nullopt;
+    if (*count < 1 || *count > max_nvlinks) return std::nullopt;
     cell.nvlinks = *count;
     return cell;
   }
@@ -93,7 +93,7 @@ class TableReader {
     std::size_t first = 0;
     while (first < words.size() && !number_behind(words[first].text, "GPU")) ++first;
     const bool is_lone_word = first > 0 && first + 1 == words.size();
-    if (first > most_label_words || is_lone_word) return words.size();
+    if (first > max_label_words || is_lone_word) return words.size();
     for (std::size_t i = first; i < words.size(); ++i) {
       if (words[i].text == "CPU" || words[i].text == "NUMA") break;
       if (parse_cell(words[i].text) || !is_column(words[i].text)) return words.size();
@@ -120,10 +120,10 @@ class TableReader {
       }
       const auto known = find_device(word.text);
       const bool is_twice = known && std::ranges::find(columns_, *known) != columns_.end();
-      if (is_twice || columns_.size() == most_devices) {
+      if (is_twice || columns_.size() == max_devices) {
         return fail_at(file_, line.number, word.column,
                        cited(word.text) + " is there twice, or there are too many columns",
-                       fmt::format("a machine has at most {} devices, each with a name of its own", most_devices));
+                       fmt::format("a machine has at most {} devices, each with a name of its own", max_devices));
       }
       if (!known && !is_first) {
         return fail_at(file_, line.number, word.column,
@@ -158,7 +158,7 @@ class TableReader {
 
   /// Reads a row; passes over a line that is none: what a shell, a log or another tool printed.
   Result<void> read_row(const TextLine& line, const std::vector<Word>& words) {
-    for (std::size_t i = 0; i < std::min(words.size(), most_label_words); ++i) {
+    for (std::size_t i = 0; i < std::min(words.size(), max_label_words); ++i) {
       const auto device = find_device(words[i].text);
       const bool has_cell = i + 1 < words.size() && (parse_cell(words[i + 1].text) || is_permission(words[i + 1].text));
       const bool is_broken = i == 0 && device && table_.devices[*device].line == 0;

@@ -45,7 +45,7 @@ struct MatrixTable {
 };
 
 /// A GPU has at most 18 NVLinks: more than that in a row are the same links counted for each GPU behind a switch.
-inline constexpr std::int64_t most_nvlinks = 18;
+inline constexpr std::int64_t max_nvlinks = 18;
 
 /// Reads the matrix out of a text; lines before, between and behind its rows that are none of it are passed over, and
 /// so are labels of launchers before its rows. Rows that are there again (`topo -m` and `topo -mp` in one paste) add to
