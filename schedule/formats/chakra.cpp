@@ -48,7 +48,8 @@ std::string node(std::size_t id, const RankEvent& event, std::size_t rank) {
 
 Result<std::vector<ExportedFile>> write_chakra(const Schedule& schedule, const Topology& topology,
                                                const ExportOptions& options) {
-  const auto ranks = rank_events(schedule, topology, "Chakra", options);
+  constexpr std::string_view format = "Chakra";
+  const auto ranks = rank_events(schedule, topology, format, options);
   if (!ranks) return tl::unexpected(ranks.error());
   std::vector<ExportedFile> files;
   for (std::size_t rank = 0; rank < ranks->size(); ++rank) {
@@ -57,6 +58,7 @@ Result<std::vector<ExportedFile>> write_chakra(const Schedule& schedule, const T
     for (std::size_t i = 0; i < events.size(); ++i) bytes += message(node(i, events[i], rank));
     files.push_back({fmt::format(".{}.et", rank), std::move(bytes)});
   }
+  files.front().lost = lost_by_events(schedule, format, false);
   return files;
 }
 

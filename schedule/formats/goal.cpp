@@ -5,8 +5,9 @@
 
 namespace espalier {
 
-Result<std::string> write_goal(const Schedule& schedule, const Topology& topology, const ExportOptions& options) {
-  const auto ranks = rank_events(schedule, topology, "GOAL", options);
+Result<ExportedFile> write_goal(const Schedule& schedule, const Topology& topology, const ExportOptions& options) {
+  constexpr std::string_view format = "GOAL";
+  const auto ranks = rank_events(schedule, topology, format, options);
   if (!ranks) return tl::unexpected(ranks.error());
   std::string text = fmt::format("num_ranks {}\n", ranks->size());
   for (std::size_t rank = 0; rank < ranks->size(); ++rank) {
@@ -21,7 +22,7 @@ Result<std::string> write_goal(const Schedule& schedule, const Topology& topolog
     }
     text += "}\n";
   }
-  return text;
+  return ExportedFile{"", std::move(text), lost_by_events(schedule, format, true)};
 }
 
 }  // namespace espalier

@@ -4,17 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "schedule/formats/writers.h"
+#include "schedule/formats/written_channels.h"
 #include "topology/routes.h"
 
 namespace espalier {
 namespace {
 
 using Ring = std::vector<Rank>;
+
+constexpr std::int64_t max_channels = 32;  ///< Of NCCL.
 
 tl::unexpected<Error> no_rings(std::string what, std::string help = "plan with -a ring") {
   return fail(ErrorCode::unsupported, "NCCL graph XML has rings, and " + std::move(what), std::move(help));
@@ -77,12 +81,11 @@ Result<std::map<Ring, std::int64_t>> find_rings(const Schedule& schedule, std::s
 /// How many of NCCL's channels each ring gets: every channel carries the same, so of at most 32 the number with which
 /// the ring that gets most too much gets least too much; the fewest where several are as good.
 std::vector<std::int64_t> share_channels(const std::map<Ring, std::int64_t>& rings) {
-  constexpr std::int64_t most_channels = 32;
   double total = 0;
   for (const auto& [ring, units] : rings) total += static_cast<double>(units);
   std::vector<std::int64_t> best;
   double least = 0;
-  for (std::int64_t channels = 1; channels <= most_channels; ++channels) {
+  for (std::int64_t channels = 1; channels <= max_channels; ++channels) {
     std::vector<std::int64_t> counts;
     std::vector<std::pair<double, std::size_t>> rests;
     std::int64_t left = channels;
@@ -138,13 +141,37 @@ Result<double> slowest_share(const std::vector<std::pair<Ring, std::int64_t>>& r
   return least;
 }
 
+/// What is lost besides links and chunks: how much each ring carries, where channels of one size cannot say it.
+std::vector<std::string> lost_by_rings(const Schedule& schedule,
+                                       const std::vector<std::pair<Ring, std::int64_t>>& rings,
+                                       const std::map<Ring, std::int64_t>& units, std::string_view format) {
+  std::vector<std::string> lost = lost_by(schedule, format);
+  double all_units = 0, all_channels = 0;
+  for (const auto& [ring, channels] : rings) {
+    all_units += static_cast<double>(units.at(ring));
+    all_channels += static_cast<double>(channels);
+  }
+  double most = 0;
+  for (const auto& [ring, channels] : rings) {
+    const double planned = static_cast<double>(units.at(ring)) / all_units;
+    most = std::max(most, std::abs(static_cast<double>(channels) / all_channels - planned) / planned);
+  }
+  constexpr double negligible = 0.001;
+  if (most > negligible) {
+    lost.push_back(
+        fmt::format("channels carry equal shares: of {} the nearest leave a ring {:.1f} % off what it carries "
+                    "in the plan",
+                    max_channels, 100 * most));
+  }
+  return lost;
+}
+
 }  // namespace
 
-Result<std::string> write_nccl_graph(const Schedule& schedule, const Topology& topology) {
-  if (auto refused = refuse_relays(schedule, topology, "NCCL graph XML"); !refused) {
-    return tl::unexpected(refused.error());
-  }
-  if (auto refused = refuse_inputs(schedule, "NCCL graph XML"); !refused) return tl::unexpected(refused.error());
+Result<ExportedFile> write_nccl_graph(const Schedule& schedule, const Topology& topology) {
+  constexpr std::string_view format = "NCCL graph XML";
+  if (auto refused = refuse_relays(schedule, topology, format); !refused) return tl::unexpected(refused.error());
+  if (auto refused = refuse_inputs(schedule, format); !refused) return tl::unexpected(refused.error());
   const std::size_t ranks = topology.rank_count();
   std::set<std::string> hosts;
   for (std::size_t i = 0; i < ranks; ++i) hosts.insert(topology.node(topology.node_of(Rank(i))).host);
@@ -178,7 +205,8 @@ Result<std::string> write_nccl_graph(const Schedule& schedule, const Topology& t
       text += "    </channel>\n";
     }
   }
-  return text + "  </graph>\n</graphs>\n";
+  text += "  </graph>\n</graphs>\n";
+  return ExportedFile{"", std::move(text), lost_by_rings(schedule, rings, *found, format)};
 }
 
 }  // namespace espalier

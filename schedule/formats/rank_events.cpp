@@ -1,7 +1,10 @@
 #include "schedule/formats/rank_events.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "schedule/dependencies.h"
@@ -9,6 +12,17 @@
 #include "schedule/layout.h"
 
 namespace espalier {
+namespace {
+
+/// Whether a channel has several transfers between two ranks.
+bool has_queued_sends(const Schedule& schedule) {
+  std::set<std::tuple<Rank, Rank, ChannelId>> seen;
+  return std::ranges::any_of(schedule.transfers, [&](const Transfer& transfer) {
+    return !seen.emplace(schedule.src(transfer), schedule.dst(transfer), transfer.channel()).second;
+  });
+}
+
+}  // namespace
 
 Result<std::vector<std::vector<RankEvent>>> rank_events(const Schedule& schedule, const Topology& topology,
                                                         std::string_view format, const ExportOptions& options) {
@@ -48,6 +62,19 @@ Result<std::vector<std::vector<RankEvent>>> rank_events(const Schedule& schedule
     ranks[dst.index()].push_back(std::move(receive));
   }
   return ranks;
+}
+
+std::vector<std::string> lost_by_events(const Schedule& schedule, std::string_view format, bool has_order) {
+  std::vector<std::string> lost = {
+      fmt::format("{} does not say over which links a message goes: what runs it chooses", format),
+      fmt::format("messages of {} are whole transfers: none begins before all that it passes on has arrived, where "
+                  "chunks begin earlier",
+                  format)};
+  if (!has_order && has_queued_sends(schedule)) {
+    lost.push_back(
+        fmt::format("{} does not say in which order messages of a channel go: they may share a link", format));
+  }
+  return lost;
 }
 
 }  // namespace espalier

@@ -24,4 +24,8 @@ struct RankEvent {
 Result<std::vector<std::vector<RankEvent>>> rank_events(const Schedule& schedule, const Topology& topology,
                                                         std::string_view format, const ExportOptions& options);
 
+/// What is lost of a schedule where such events are all that is written, a sentence each. `has_order`: `previous` is
+/// written, too.
+std::vector<std::string> lost_by_events(const Schedule& schedule, std::string_view format, bool has_order);
+
 }  // namespace espalier

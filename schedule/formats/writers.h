@@ -12,9 +12,9 @@ Result<std::string> write_schedule_csv(const Schedule& schedule, const Topology&
 Result<std::string> write_schedule_dot(const Schedule& schedule, const Topology& topology);
 /// The network with the links' parts of the time that the fullest one takes. Errors: those of topology_svg.
 Result<std::string> write_schedule_svg(const Schedule& schedule, const Topology& topology);
-Result<std::string> write_goal(const Schedule& schedule, const Topology& topology, const ExportOptions& options);
+Result<ExportedFile> write_goal(const Schedule& schedule, const Topology& topology, const ExportOptions& options);
 /// Errors: unsupported where the plan is not made of rings over the ranks of one host.
-Result<std::string> write_nccl_graph(const Schedule& schedule, const Topology& topology);
+Result<ExportedFile> write_nccl_graph(const Schedule& schedule, const Topology& topology);
 Result<ExportedFile> write_msccl(const Schedule& schedule, const Topology& topology, const ExportOptions& options);
 Result<ExportedFile> write_mscclpp(const Schedule& schedule, const Topology& topology);
 /// A file per rank.

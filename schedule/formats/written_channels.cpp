@@ -73,18 +73,23 @@ WrittenChannels number_channels(const Schedule& schedule, std::uint32_t most) {
   return written;
 }
 
-std::vector<std::string> lost_by(const Schedule& schedule, const WrittenChannels& channels, std::string_view format) {
+std::vector<std::string> lost_by(const Schedule& schedule, std::string_view format) {
   std::vector<std::string> lost = {
       fmt::format("{} does not say over which links a transfer goes: its readers choose", format)};
-  if (channels.are_folded()) {
-    lost.push_back(
-        fmt::format("of up to {} channels between two ranks {} are left: transfers that went beside each other "
-                    "follow each other",
-                    channels.most_lanes, channels.most));
-  }
   if (schedule.cut) {
     lost.push_back(fmt::format("{} does not say that chunks are {}: what runs it cuts as it does", format,
                                format_size(schedule.cut->chunk)));
+  }
+  return lost;
+}
+
+std::vector<std::string> lost_by(const Schedule& schedule, const WrittenChannels& channels, std::string_view format) {
+  std::vector<std::string> lost = lost_by(schedule, format);
+  if (channels.are_folded()) {
+    lost.insert(lost.begin() + 1,
+                fmt::format("of up to {} channels between two ranks {} are left: transfers that went beside each other "
+                            "follow each other",
+                            channels.most_lanes, channels.most));
   }
   return lost;
 }

@@ -24,6 +24,8 @@ struct WrittenChannels {
 WrittenChannels number_channels(const Schedule& schedule, std::uint32_t most);
 
 /// What a form that has neither links nor the size of chunks loses of a schedule, a sentence each.
+std::vector<std::string> lost_by(const Schedule& schedule, std::string_view format);
+/// The same with channels that share numbers.
 std::vector<std::string> lost_by(const Schedule& schedule, const WrittenChannels& channels, std::string_view format);
 
 }  // namespace espalier

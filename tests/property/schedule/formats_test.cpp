@@ -19,6 +19,7 @@
 #include "schedule/verify/verify.h"
 #include "sim/simulate.h"
 #include "tests/support/files/shipped_machine.h"
+#include "tests/support/read_good.h"
 #include "topology/generate/generate.h"
 
 namespace espalier {
@@ -130,6 +131,55 @@ TEST(ScheduleFormats, TimesOutliveTheWayThereAndBack) {
     // What is lost is said: links, and channels where they are fewer than they were.
     EXPECT_EQ(lost.size(), planner == std::string_view("packing") ? 2U : 1U) << planner;
   }
+}
+
+/// Rings of 100 and 1 GB/s: of 32 equal channels the nearest are 31 and 1, which gives the slow one 3 times too much.
+constexpr const char* unlike_rings = R"(
+espalier: 1
+name: unlike-rings
+nodes:
+  - {id: "gpu[0-2]", kind: gpu}
+links:
+  - {from: gpu0, to: gpu1, bandwidth: 100 GB/s, latency: 1 us}
+  - {from: gpu1, to: gpu2, bandwidth: 100 GB/s, latency: 1 us}
+  - {from: gpu2, to: gpu0, bandwidth: 100 GB/s, latency: 1 us}
+  - {from: gpu1, to: gpu0, bandwidth: 1 GB/s, latency: 1 us}
+  - {from: gpu2, to: gpu1, bandwidth: 1 GB/s, latency: 1 us}
+  - {from: gpu0, to: gpu2, bandwidth: 1 GB/s, latency: 1 us}
+)";
+TEST(ScheduleFormats, EveryFormSaysWhatItLoses) {
+  const auto ring_of = [](const Topology& topology) {
+    const Collective collective = *make_collective(CollectiveKind::all_gather, topology.rank_count(), std::nullopt);
+    return *planners::plan(topology, collective, *planners::find_planner("ring"));
+  };
+  const auto lost_by = [](const Schedule& schedule, const Topology& topology, const char* format) {
+    const auto files = export_schedule(schedule, topology, format, {.size = {1 << 20}});
+    EXPECT_TRUE(files) << format << ": " << (files ? "" : files.error().message);
+    return files->front().lost;
+  };
+  const Topology box = test::shipped_machine("dgx1v-nvlink");
+  Schedule schedule = ring_of(box);
+  for (const char* format : {"csv", "dot", "svg"}) EXPECT_TRUE(lost_by(schedule, box, format).empty()) << format;
+  // The links by all; that messages are whole by those that have messages.
+  for (const char* format : {"msccl", "mscclpp", "nccl-graph"}) {
+    EXPECT_EQ(lost_by(schedule, box, format).size(), 1U) << format;
+  }
+  for (const char* format : {"goal", "chakra", "astra-sim"}) {
+    EXPECT_EQ(lost_by(schedule, box, format).size(), 2U) << format;
+  }
+  // The size of chunks, where it is said.
+  schedule.cut = SizedCut{};
+  schedule.cut->chunk = {4096};
+  EXPECT_EQ(lost_by(schedule, box, "nccl-graph").size(), 2U);
+  // The order on a channel, which GOAL has.
+  for (Transfer& transfer : schedule.transfers) transfer.channel_value = 0;
+  EXPECT_EQ(lost_by(schedule, box, "goal").size(), 2U);
+  EXPECT_EQ(lost_by(schedule, box, "chakra").size(), 3U);
+  // What a ring carries.
+  const Topology unlike = test::read_good(unlike_rings);
+  const auto lost = lost_by(ring_of(unlike), unlike, "nccl-graph");
+  ASSERT_EQ(lost.size(), 2U);
+  EXPECT_NE(lost.back().find("channels carry equal shares"), std::string::npos) << lost.back();
 }
 
 /// One event of a rank in GOAL.
