@@ -20,7 +20,8 @@ struct SourcedSchedule {
   std::uint32_t ahead = 0;  ///< Cut::ahead.
 };
 
-/// Gives the schedule of a collective at a message size: the same on every rank, and one that verifies.
+/// Gives the schedule of a collective at a message size: the same on every rank. The executing side proves each before
+/// it runs it, once.
 using ScheduleSource = std::function<Result<SourcedSchedule>(const Collective&, Bytes size)>;
 
 }  // namespace espalier

@@ -12,6 +12,7 @@
 #include "base/fnv.h"
 #include "engine/executor/clock.h"
 #include "engine/executor/run_calls.h"
+#include "schedule/verify/verify.h"
 
 namespace espalier::engine {
 namespace {
@@ -153,6 +154,12 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
                             to_string(sourced->schedule->collective.kind), sourced->schedule->collective.rank_count,
                             to_string(collective->kind), size()));
   }
+  const bool is_known = hashes_.contains(sourced->schedule.get());
+  if (!is_known && sourced->schedule->relays.empty()) {  // compile() refuses relays.
+    if (auto proven = require_promise(*sourced->schedule, "the schedule of this call"); !proven) {
+      return tl::unexpected(proven.error());
+    }
+  }
   const auto layout = Layout::make(*sourced->schedule, bytes, element_size);
   if (!layout) return tl::unexpected(layout.error());
   auto prepared = std::make_unique<PreparedCall>();
@@ -172,8 +179,8 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
                          [&](const Transfer& transfer) { return streams_.choose_stream(schedule, transfer); });
   if (!program) return tl::unexpected(program.error());
   prepared->program = std::move(*program);
-  const auto [hash, is_new] = hashes_.try_emplace(prepared->source.schedule.get(), 0);
-  if (is_new) hash->second = hash_of(schedule);
+  const auto hash = hashes_.try_emplace(prepared->source.schedule.get(), 0).first;
+  if (!is_known) hash->second = hash_of(schedule);
   for (const auto& transport : transports_) {
     if (prepared->whole) break;
     prepared->whole = transport->make_whole_call(

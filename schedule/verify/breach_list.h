@@ -39,8 +39,12 @@ class BreachList {
   std::vector<Breach> kept_;
 };
 
+/// Whether rule S3 is looked at.
+enum class Routes : std::uint8_t { checked, unchecked };
+
 /// Rules S1 to S4.
-void verify_structure(const Schedule& schedule, const Topology& topology, BreachList& breaches);
+void verify_structure(const Schedule& schedule, const Topology& topology, BreachList& breaches,
+                      Routes routes = Routes::checked);
 /// Rules S5 to S7 and S9. Requires: a schedule that keeps S1 to S4.
 void verify_meaning(const Schedule& schedule, const Topology& topology, BreachList& breaches);
 /// Rule S8. Requires: a schedule that keeps S1 to S4.

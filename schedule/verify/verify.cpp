@@ -66,6 +66,18 @@ Result<void> require_verified(const Schedule& schedule, const Topology& topology
   return refuse_breaches(verify(schedule, topology, 1), name);
 }
 
+Result<void> require_promise(const Schedule& schedule, std::string_view name) {
+  ESPALIER_CHECK(schedule.relays.empty(), "relays are of a network");
+  std::vector<Node> ranks(schedule.collective.rank_count);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) ranks[rank].id = fmt::format("rank{}", rank);
+  const auto unlinked = Topology::make("ranks", std::move(ranks), {});
+  if (!unlinked) return tl::unexpected(unlinked.error());
+  BreachList breaches(1);
+  verify_structure(schedule, *unlinked, breaches, Routes::unchecked);
+  if (breaches.empty()) verify_meaning(schedule, *unlinked, breaches);
+  return refuse_breaches(std::move(breaches).report(), name);
+}
+
 Result<void> require_structure(const Schedule& schedule, const Topology& topology, std::string_view name) {
   BreachList breaches(1);
   verify_structure(schedule, topology, breaches);

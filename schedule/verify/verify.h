@@ -54,6 +54,10 @@ VerifyReport verify(const Schedule& schedule, const Topology& topology, std::siz
 /// ...".
 Result<void> require_verified(const Schedule& schedule, const Topology& topology, std::string_view name);
 
+/// The same for the rules that need no network: S1, S2 and S4 to S7, of ranks that may all relay; routes are taken as
+/// they are. Requires: no relays.
+Result<void> require_promise(const Schedule& schedule, std::string_view name);
+
 /// The same for the rules S1 to S4 alone, which is all that loads stand on.
 Result<void> require_structure(const Schedule& schedule, const Topology& topology, std::string_view name);
 

@@ -11,6 +11,7 @@
 #include "engine/cuda/device/host_driven_ranks.h"
 #include "engine/cuda/verify_program.h"
 #include "engine/executor/clock.h"
+#include "schedule/verify/verify.h"
 
 namespace espalier::engine::cuda {
 namespace {
@@ -41,6 +42,9 @@ class CaseOnGpus {
   CaseOnGpus& operator=(const CaseOnGpus&) = delete;
 
   Result<void> set_up(bool in_place, bool records) {
+    if (case_.schedule.relays.empty()) {  // compile_for_device refuses relays.
+      if (auto proven = require_promise(case_.schedule, "the schedule"); !proven) return proven;
+    }
     const std::int64_t element = size_of(case_.data.type);
     const auto layout =
         Layout::make(case_.schedule, Bytes{static_cast<std::int64_t>(case_.data.count) * element}, element);

@@ -37,6 +37,28 @@ std::vector<std::int32_t> numbers(std::size_t count, std::int32_t first) {
   return values;
 }
 
+TEST_P(Calls, AScheduleThatDoesNotKeepItsPromiseIsRefusedOnAllRanks) {
+  const ScheduleSource broken = [source = source_.source()](const Collective& collective,
+                                                            Bytes size) -> Result<SourcedSchedule> {
+    auto sourced = source(collective, size);
+    Schedule schedule = *sourced->schedule;
+    schedule.transfers.pop_back();
+    return SourcedSchedule{std::make_shared<const Schedule>(std::move(schedule)), sourced->chunk};
+  };
+  JobOptions options;
+  options.transport = GetParam();
+  options.timeout = milliseconds(20000);
+  run_ranks(3, broken, std::move(options), [](Communicator& communicator) {
+    std::int32_t one = 1;
+    for (int again = 0; again < 2; ++again) {
+      const auto ran = communicator.all_reduce(&one, &one, 1, ElementType::int32, ReduceOperation::sum);
+      ASSERT_FALSE(ran);
+      EXPECT_NE(ran.error().message.find("breaks rule S7"), std::string::npos) << ran.error().message;
+    }
+    EXPECT_EQ(one, 1);
+  });
+}
+
 TEST_P(Calls, SeveralAreInFlight) {
   run(3, [](Communicator& communicator) {
     constexpr std::size_t calls = 12;
