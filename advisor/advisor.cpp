@@ -38,14 +38,6 @@ const planners::Candidate& shallowest_of_equals(const planners::Candidates& cand
 
 }  // namespace
 
-/// Under a profile, with the protocol that suits each size.
-planners::Evaluate Advisor::evaluator_of(Planned& planned) {
-  if (planned.profiled == nullptr) return simulate_on(topology_);
-  return [&planned](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline) {
-    return planned.profiled->evaluate(schedule, size, cut, deadline);
-  };
-}
-
 Result<Advisor::Planned*> Advisor::plan_once(const Collective& collective) {
   const auto known =
       std::ranges::find_if(planned_, [&](const Planned& planned) { return planned.collective == collective; });
@@ -98,11 +90,10 @@ Result<SourcedSchedule> Advisor::advise(const Collective& collective, Bytes size
   const planners::Candidate* best = &candidates->made.front();
   Cut cut{best->chunks.choose(size), 0};
   if (candidates->made.size() > 1) {
-    planners::CostsOf costs;
-    if (profile::ProfiledRuns* runs = (*planned)->profiled.get()) {
-      costs = [runs](const planners::Candidate& candidate, Bytes at) { return runs->costs_of(candidate, at); };
-    }
-    const auto choice = planners::choose(*candidates, size, evaluator_of(**planned), {}, costs);
+    planners::LinkTimes of_links(*candidates, simulate_on(topology_));
+    planners::CandidateTimes* times = &of_links;
+    if ((*planned)->profiled != nullptr) times = (*planned)->profiled.get();
+    const auto choice = planners::choose(*candidates, size, *times);
     if (!choice) return tl::unexpected(choice.error());
     best = choice->candidate;
     cut = {choice->run.chunk, choice->run.ahead};

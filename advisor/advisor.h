@@ -46,7 +46,6 @@ class Advisor {
     std::unique_ptr<profile::ProfiledRuns> profiled;  ///< With a profile.
   };
   Result<Planned*> plan_once(const Collective& collective);
-  planners::Evaluate evaluator_of(Planned& planned);
 
   Topology topology_;
   AdvisorOptions options_;

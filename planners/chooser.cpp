@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <mutex>
+#include <queue>
 
 #include "base/check.h"
 #include "base/format_units.h"
@@ -61,61 +62,64 @@ double rounding(const Candidate& candidate, Bytes size) {
 }
 
 /// Why a candidate need not run beside the best so far, if so.
-std::optional<NoRun> find_reason(const Candidates& candidates, const Trial& trial, Bytes size,
-                                 const std::optional<Picoseconds>& best) {
+std::optional<NoRun> find_reason(const Candidates& candidates, const CandidateTimes& times, const Trial& trial,
+                                 Bytes size, const std::optional<Picoseconds>& best) {
   if (!best) return std::nullopt;
   const Candidate& candidate = *trial.candidate;
   if (trial.least_time > rounding(candidate, size) * best->seconds()) return NoRun::cannot_win;
   if (best->seconds() <= good_enough * bound_time(candidates, size)) return NoRun::is_near_bound;
-  if (!may_win(candidates, candidate, size)) return NoRun::gains_little;
+  if (!times.may_gain(candidate, size)) return NoRun::gains_little;
   return std::nullopt;
 }
 
-/// Cuts a candidate as suits it beside the best so far and runs it; nothing where it is given up.
-Result<std::optional<RunReport>> run_beside(const std::optional<Picoseconds>& best, const Candidate& candidate,
-                                            Bytes size, const RunCosts& known, const Evaluate& evaluate) {
-  const auto evaluate_cut = [&](const Cut& cut, Picoseconds deadline) {
-    return evaluate(candidate.schedule, size, cut, deadline);
-  };
-  const FixedCut own = fixed_cut(candidate.schedule, size, known.fixed);
-  if (!best) return find_best_cut(*known.chunks, size, own, evaluate_cut);
-  // Hardly a cut makes up for loads and latencies that take longer than the best so far.
-  if (known.pipelined_time(size) >= best->seconds()) {
-    return evaluate_cut(first_cut(*known.chunks, size, own), latest_beside(*best));
-  }
-  return find_best_cut_beside(*best, *known.chunks, size, own, evaluate_cut);
-}
+/// A trial that is still to come; those expected to be quickest come first, and last who hardly gains.
+struct Prospect {
+  bool gains_little = false;
+  double seconds = 0;  ///< Of one that was looked at what it is expected to take, of others their floor.
+  bool is_known = false;
+  std::size_t place = 0;
 
-/// Runs the candidates that may still win: those with the smallest least time first, and last who hardly gains.
-Result<void> run_trials(const Candidates& candidates, std::vector<Trial>& trials, Bytes size, const Evaluate& evaluate,
-                        const CostsOf& costs) {
-  std::vector<Trial*> order;
-  for (Trial& trial : trials) order.push_back(&trial);
-  std::ranges::stable_sort(order, {}, [&](const Trial* trial) {
-    return std::pair(!may_win(candidates, *trial->candidate, size), trial->least_time);
-  });
+  friend auto operator<=>(const Prospect&, const Prospect&) = default;
+};
+
+/// Runs the candidates that may still win. What is known of one is worked out when its turn comes, for that takes long
+/// where schedules are large.
+Result<void> run_trials(const Candidates& candidates, std::vector<Trial>& trials, Bytes size, CandidateTimes& times) {
+  std::priority_queue<Prospect, std::vector<Prospect>, std::greater<>> prospects;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    prospects.push({!times.may_gain(*trials[i].candidate, size), trials[i].least_time, false, i});
+  }
   std::optional<Picoseconds> best;
   std::optional<Error> refused;
-  for (Trial* trial : order) {
-    if (const auto reason = find_reason(candidates, *trial, size, best)) {
-      trial->run = tl::unexpected(*reason);
+  const auto refuse = [&](Trial& trial, const Error& error) {
+    if (!refused) refused = error;
+    trial.run = tl::unexpected(NoRun::unsupported);
+  };
+  while (!prospects.empty()) {
+    Prospect next = prospects.top();
+    prospects.pop();
+    Trial& trial = trials[next.place];
+    if (const auto reason = find_reason(candidates, times, trial, size, best)) {
+      trial.run = tl::unexpected(*reason);
       continue;
     }
-    const Candidate& candidate = *trial->candidate;
-    auto run = run_beside(best, candidate, size, costs(candidate, size), evaluate);
-    if (!run && run.error().code == ErrorCode::unsupported) {
-      if (!refused) refused = run.error();
-      trial->run = tl::unexpected(NoRun::unsupported);
+    if (!next.is_known) {
+      const auto least = times.least_time(*trial.candidate, size);
+      if (!least && least.error().code != ErrorCode::unsupported) return tl::unexpected(least.error());
+      if (!least) {
+        refuse(trial, least.error());
+        continue;
+      }
+      trial.least_time = *least;
+      next.seconds = times.expected_time(*trial.candidate, size);
+      next.is_known = true;
+      prospects.push(next);
       continue;
     }
-    if (!run) return tl::unexpected(run.error());
-    if (!*run) {
-      trial->run = tl::unexpected(NoRun::given_up);
-      trial->least_time = std::max(trial->least_time, latest_beside(*best).seconds());
-      continue;
-    }
-    trial->run = **std::move(run);
-    if (!best || trial->run->elapsed < *best) best = trial->run->elapsed;
+    auto ran = times.run(trial, size, best);
+    if (!ran && ran.error().code != ErrorCode::unsupported) return ran;
+    if (!ran) refuse(trial, ran.error());
+    if (trial.run && (!best || trial.run->elapsed < *best)) best = trial.run->elapsed;
   }
   if (!best && refused) return tl::unexpected(*refused);
   ESPALIER_CHECK(best.has_value(), "what is not refused runs, or another did");
@@ -343,16 +347,47 @@ double RunCosts::pipelined_time(Bytes size) const {
   return fixed.launch.seconds() + chunks->latency() + chunks->load_time(size) / fixed.payload;
 }
 
-Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed,
-                      const CostsOf& costs) {
-  ESPALIER_CHECK(!candidates.made.empty(), "choosing needs a candidate");
-  const CostsOf of_links = [&](const Candidate& candidate, Bytes) { return RunCosts{&candidate.chunks, fixed}; };
-  const CostsOf& known = costs ? costs : of_links;
+double LinkTimes::floor(const Candidate& candidate, Bytes size) { return costs_of(candidate, size).least_time(size); }
+
+Result<void> LinkTimes::run(Trial& trial, Bytes size, const std::optional<Picoseconds>& best) {
+  const Candidate& candidate = *trial.candidate;
+  const RunCosts known = costs_of(candidate, size);
+  const auto evaluate_cut = [&](const Cut& cut, Picoseconds deadline) {
+    return evaluate_(candidate.schedule, size, cut, deadline);
+  };
+  const FixedCut own = fixed_cut(candidate.schedule, size, known.fixed);
+  Result<std::optional<RunReport>> found;
+  if (!best) {
+    found = find_best_cut(*known.chunks, size, own, evaluate_cut);
+  } else if (known.pipelined_time(size) >= best->seconds()) {
+    // Hardly a cut makes up for loads and latencies that take longer than the best so far.
+    found = evaluate_cut(first_cut(*known.chunks, size, own), latest_beside(*best));
+  } else {
+    found = find_best_cut_beside(*best, *known.chunks, size, own, evaluate_cut);
+  }
+  if (!found) return tl::unexpected(found.error());
+  if (*found) {
+    trial.run = **std::move(found);
+  } else {
+    trial.run = tl::unexpected(NoRun::given_up);
+    trial.least_time = std::max(trial.least_time, latest_beside(*best).seconds());
+  }
+  return {};
+}
+
+Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed) {
+  LinkTimes times(candidates, evaluate, [&](const Candidate&, Bytes) { return fixed; });
+  return choose(candidates, size, times);
+}
+
+Result<Choice> choose(const Candidates& candidates, Bytes size, CandidateTimes& times) {
   std::vector<Trial> trials;
   for (const Candidate& candidate : candidates.made) {
-    trials.push_back({&candidate, tl::unexpected(NoRun::unsupported), known(candidate, size).least_time(size)});
+    if (!times.competes(candidate)) continue;
+    trials.push_back({&candidate, tl::unexpected(NoRun::unsupported), times.floor(candidate, size)});
   }
-  if (auto ran = run_trials(candidates, trials, size, evaluate, known); !ran) return tl::unexpected(ran.error());
+  ESPALIER_CHECK(!trials.empty(), "choosing needs a candidate");
+  if (auto ran = run_trials(candidates, trials, size, times); !ran) return tl::unexpected(ran.error());
   std::ranges::stable_sort(trials, [](const Trial& a, const Trial& b) {
     if (a.run.has_value() != b.run.has_value()) return a.run.has_value();
     if (a.run) return a.run->elapsed < b.run->elapsed;

@@ -108,9 +108,6 @@ struct RunCosts {
   [[nodiscard]] double pipelined_time(Bytes size) const;
 };
 
-/// The costs of a candidate at a size where they are not those of links alone: software adds its own (profile/).
-using CostsOf = std::function<RunCosts(const Candidate&, Bytes size)>;
-
 /// Who is so close to a time that cannot be beaten is not beaten by more than half a percent.
 inline constexpr double good_enough = 1.005;
 
@@ -133,6 +130,29 @@ struct Trial {
   double least_time = 0;  ///< Seconds that it needs at least; of one that was given up, that its first cut needs.
 };
 
+/// Runs candidates to choose among them: on links alone (LinkTimes), or as software would (profile/profiled_runs.h).
+class CandidateTimes {
+ public:
+  CandidateTimes() = default;
+  CandidateTimes(const CandidateTimes&) = delete;
+  CandidateTimes& operator=(const CandidateTimes&) = delete;
+  virtual ~CandidateTimes() = default;
+
+  /// Whether it may be chosen at all.
+  [[nodiscard]] virtual bool competes(const Candidate&) const { return true; }
+  /// As planners::may_win, where loads and latencies of links decide.
+  [[nodiscard]] virtual bool may_gain(const Candidate& candidate, Bytes size) const = 0;
+  /// Seconds that no run of it is below, known without much work.
+  virtual double floor(const Candidate& candidate, Bytes size) = 0;
+  /// The same from all that is known before it runs. Errors: unsupported where it has no model of the candidate.
+  virtual Result<double> least_time(const Candidate& candidate, Bytes size) = 0;
+  /// In the order of this they run: about what it takes, in seconds. Requires: least_time gave a time.
+  virtual double expected_time(const Candidate& candidate, Bytes size) = 0;
+  /// Runs a candidate, cut as suits it beside others of which the best so far takes so long: gives the trial its run,
+  /// or why there is none and what it takes at least. Errors: as the simulator; unsupported as least_time.
+  virtual Result<void> run(Trial& trial, Bytes size, const std::optional<Picoseconds>& best) = 0;
+};
+
 struct Choice {
   const Candidate* candidate = nullptr;
   RunReport run;
@@ -141,12 +161,39 @@ struct Choice {
 };
 
 /// The candidate that is fastest at this size; of equals the one with the least latency, and of these the one
-/// whose planner comes first.
-/// Each is cut as runs fastest (find_best_cut), within what is `fixed`, unless `costs` say otherwise. Once one is
-/// within half a percent of the bound, no other is run; one that turns out to take far longer than another is given up
-/// (NoRun): so the one chosen is the fastest of those that ran, and of the others to within what their reasons say.
-/// Requires: at least one candidate. Errors: those of `evaluate`; unsupported only where none can be run.
-Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed = {},
-                      const CostsOf& costs = {});
+/// whose planner comes first. Once one is within half a percent of the bound, no other is run; one that turns out to
+/// take far longer than another is given up (NoRun): so the one chosen is the fastest of those that ran, and of the
+/// others to within what their reasons say.
+/// Requires: at least one candidate that competes. Errors: those of `times`; unsupported only where none can be run.
+Result<Choice> choose(const Candidates& candidates, Bytes size, CandidateTimes& times);
+
+/// Times of links alone: each candidate is cut as runs fastest (find_best_cut), within what is fixed.
+class LinkTimes : public CandidateTimes {
+ public:
+  using FixedFor = std::function<FixedCut(const Candidate&, Bytes size)>;
+  /// The candidates must outlive it. Without `fixed_for` nothing is fixed.
+  LinkTimes(const Candidates& candidates, Evaluate evaluate, FixedFor fixed_for = {})
+      : candidates_(candidates), evaluate_(std::move(evaluate)), fixed_for_(std::move(fixed_for)) {}
+
+  [[nodiscard]] bool may_gain(const Candidate& candidate, Bytes size) const override {
+    return may_win(candidates_, candidate, size);
+  }
+  double floor(const Candidate& candidate, Bytes size) override;
+  Result<double> least_time(const Candidate& candidate, Bytes size) override { return floor(candidate, size); }
+  double expected_time(const Candidate& candidate, Bytes size) override { return floor(candidate, size); }
+  Result<void> run(Trial& trial, Bytes size, const std::optional<Picoseconds>& best) override;
+
+ private:
+  [[nodiscard]] RunCosts costs_of(const Candidate& candidate, Bytes size) const {
+    return {&candidate.chunks, fixed_for_ ? fixed_for_(candidate, size) : FixedCut()};
+  }
+
+  const Candidates& candidates_;
+  Evaluate evaluate_;
+  FixedFor fixed_for_;
+};
+
+/// On links alone, with the same fixed for all.
+Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed = {});
 
 }  // namespace espalier::planners

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <queue>
 
 #include "base/check.h"
 #include "planners/graph/rank_groups.h"
@@ -355,93 +354,114 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
   return ProfiledRun{pair.candidate, pair.shape, pair.protocol, best.setting, *std::move(report), std::move(why)};
 }
 
-/// Costs of large schedules take long to work out. A network's links are no faster in a setting than they are, so
-/// loads on links alone are a floor, and what that floor rules out is never made ready.
-Result<ProfiledRun> ProfiledRuns::run_fastest(const std::vector<Pair>& pairs, Bytes size) {
-  std::priority_queue<Prospect, std::vector<Prospect>, std::greater<>> prospects;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const double payload = static_cast<double>(pairs[i].way->payload_ppm) / whole_ppm;
-    prospects.push({pairs[i].candidate->chunks.load_time(size) / payload, nullptr, i});
-  }
-  Option* best = nullptr;
-  std::optional<RunReport> run;
-  const auto gains_little = [&](double least) {
-    return run && planners::good_enough * least >= run->elapsed.seconds();
-  };
-  while (!prospects.empty()) {
-    const Prospect next = prospects.top();
-    prospects.pop();
-    if (next.option == nullptr) {
-      if (gains_little(next.seconds)) continue;
-      const auto ready = make_ready(pairs[next.place], size);
-      if (!ready) return tl::unexpected(ready.error());
-      prospects.push({costs_of(**ready, size).pipelined_time(size), *ready, next.place});
-      continue;
-    }
-    const planners::RunCosts costs = costs_of(*next.option, size);
-    if (gains_little(costs.least_time(size))) continue;
-    auto found = run_against(*next.option, size, costs, run);
-    if (!found) return tl::unexpected(found.error());
-    if (!*found || (run && (*found)->elapsed >= run->elapsed)) continue;
-    best = next.option;
-    run = *std::move(found);
-  }
-  auto report = simulate(*best, size, {run->chunk, run->ahead});
-  if (!report) return tl::unexpected(report.error());
-  return ProfiledRun{best->pair.candidate, best->pair.shape,   best->pair.protocol,
-                     best->setting,        *std::move(report), {}};
-}
-
 Result<std::optional<RunReport>> ProfiledRuns::run_against(Option& option, Bytes size, const planners::RunCosts& costs,
-                                                           const std::optional<RunReport>& best) {
+                                                           const std::optional<Picoseconds>& best) {
   const auto evaluate_cut = [&](const Cut& cut, Picoseconds deadline) { return evaluate(option, size, cut, deadline); };
   if (!best) return planners::find_best_cut(*costs.chunks, size, costs.fixed, evaluate_cut);
   // Hardly a cut makes up for loads and latencies that take longer than the best so far: where runs take seconds, no
   // others are tried.
-  if (planners::is_dear(*costs.chunks, size) && costs.pipelined_time(size) >= best->elapsed.seconds()) {
-    return evaluate_cut(planners::first_cut(*costs.chunks, size, costs.fixed), best->elapsed);
+  if (planners::is_dear(*costs.chunks, size) && costs.pipelined_time(size) >= best->seconds()) {
+    return evaluate_cut(planners::first_cut(*costs.chunks, size, costs.fixed), *best);
   }
-  return planners::find_best_cut_beside(best->elapsed, *costs.chunks, size, costs.fixed, evaluate_cut);
+  return planners::find_best_cut_beside(*best, *costs.chunks, size, costs.fixed, evaluate_cut);
 }
 
-Result<ProfiledRuns::Option*> ProfiledRuns::suited_option(const planners::Candidate& candidate, Bytes size) {
+bool ProfiledRuns::competes(const planners::Candidate& candidate) const { return !is_nccl(candidate); }
+
+double ProfiledRuns::floor(const planners::Candidate& candidate, Bytes size) {
+  double payload = 0;
+  for (const Pair& pair : pairs_of(candidate)) {
+    payload = std::max(payload, static_cast<double>(pair.way->payload_ppm) / whole_ppm);
+  }
+  return payload > 0 ? candidate.chunks.load_time(size) / payload : 0;
+}
+
+Result<double> ProfiledRuns::least_time(const planners::Candidate& candidate, Bytes size) {
   const std::vector<Pair> pairs = pairs_of(candidate);
   if (pairs.empty()) return tl::unexpected(no_costs(options_.profile, candidate.planner));
   const auto options = make_all_ready(pairs, size);
   if (!options) return tl::unexpected(options.error());
+  double least = std::numeric_limits<double>::infinity();
+  for (const Option* option : *options) least = std::min(least, costs_of(*option, size).least_time(size));
+  return least;
+}
+
+double ProfiledRuns::expected_time(const planners::Candidate& candidate, Bytes size) {
+  const auto options = make_all_ready(pairs_of(candidate), size);
+  ESPALIER_CHECK(options.has_value(), "least_time gave a time");
+  double least = std::numeric_limits<double>::infinity();
+  for (const Option* option : *options) {
+    least = std::min(least, costs_of(*option, size).pipelined_time(size));
+  }
+  return least;
+}
+
+Result<void> ProfiledRuns::run(planners::Trial& trial, Bytes size, const std::optional<Picoseconds>& best) {
+  const planners::Candidate& candidate = *trial.candidate;
+  const std::vector<Pair> pairs = pairs_of(candidate);
+  if (pairs.empty()) return tl::unexpected(no_costs(options_.profile, candidate.planner));
+  auto options = make_all_ready(pairs, size);
+  if (!options) return tl::unexpected(options.error());
   const auto expected = [&](const Option* option) { return costs_of(*option, size).pipelined_time(size); };
-  return *std::ranges::min_element(*options, {}, expected);
+  std::ranges::stable_sort(*options, {}, expected);
+  std::optional<Picoseconds> shortest = best;
+  std::optional<std::pair<Option*, Cut>> fastest;
+  for (Option* const option : *options) {
+    const planners::RunCosts costs = costs_of(*option, size);
+    if (shortest && planners::good_enough * costs.least_time(size) >= shortest->seconds()) continue;
+    const auto found = run_against(*option, size, costs, shortest);
+    if (!found) return tl::unexpected(found.error());
+    if (!*found || (trial.run && (*found)->elapsed >= trial.run->elapsed)) continue;
+    trial.run = **found;
+    fastest = {option, {(*found)->chunk, (*found)->ahead}};
+    if (!shortest || (*found)->elapsed < *shortest) shortest = (*found)->elapsed;
+  }
+  if (!fastest) {
+    trial.least_time = std::max(trial.least_time, best->seconds());
+    trial.run = tl::unexpected(planners::NoRun::cannot_win);
+  } else if (!best || trial.run->elapsed < *best) {  // What loses beside others was not tried to its end.
+    const std::scoped_lock lock(mutex_);
+    fastest_.insert_or_assign({&candidate, size.count}, *fastest);
+  }
+  return {};
 }
 
-Result<std::optional<RunReport>> ProfiledRuns::evaluate(const Schedule& schedule, Bytes size, const Cut& cut,
-                                                        Picoseconds deadline) {
-  const auto of_schedule = [&](const planners::Candidate& candidate) { return &candidate.schedule == &schedule; };
-  const auto candidate = std::ranges::find_if(candidates_.made, of_schedule);
-  ESPALIER_CHECK(candidate != candidates_.made.end(), "a schedule of the candidates");
-  const auto option = suited_option(*candidate, size);
-  if (!option) return tl::unexpected(option.error());
-  const Bytes chunk = std::max(cut.chunk, costs_of(**option, size).fixed.least_chunk);
-  return evaluate(**option, size, {chunk, cut.ahead}, deadline);
-}
-
-planners::RunCosts ProfiledRuns::costs_of(const planners::Candidate& candidate, Bytes size) {
-  const auto option = suited_option(candidate, size);
-  return option ? costs_of(**option, size) : planners::RunCosts{&candidate.chunks, options_.cut};
+/// Requires: costs for the candidate.
+Result<ProfiledRun> ProfiledRuns::run_fastest(const planners::Candidate& candidate, Bytes size) {
+  const auto find = [&]() -> std::optional<std::pair<Option*, Cut>> {
+    const std::scoped_lock lock(mutex_);
+    const auto known = fastest_.find({&candidate, size.count});
+    return known == fastest_.end() ? std::nullopt : std::optional(known->second);
+  };
+  auto fastest = find();
+  if (!fastest) {
+    planners::Trial trial{&candidate, tl::unexpected(planners::NoRun::unsupported), 0};
+    if (auto ran = run(trial, size, std::nullopt); !ran) return tl::unexpected(ran.error());
+    fastest = find();
+  }
+  Option& option = *fastest->first;
+  auto report = simulate(option, size, fastest->second);
+  if (!report) return tl::unexpected(report.error());
+  return ProfiledRun{&candidate, option.pair.shape, option.pair.protocol, option.setting, *std::move(report), {}};
 }
 
 Result<ProfiledRun> ProfiledRuns::run(const std::string& algorithm, Bytes size) {
+  if (algorithm == "auto") {
+    const bool is_any = std::ranges::any_of(candidates_.made, [&](const auto& each) { return competes(each); });
+    if (!is_any) return tl::unexpected(no_costs(options_.profile, algorithm));
+    const auto choice = planners::choose(candidates_, size, *this);
+    if (!choice) return tl::unexpected(choice.error());
+    return run_fastest(*choice->candidate, size);
+  }
   std::vector<Pair> pairs;
   for (const planners::Candidate& candidate : candidates_.made) {
-    const bool is_meant = algorithm == "auto"   ? !is_nccl(candidate)
-                          : algorithm == "nccl" ? is_nccl(candidate)
-                                                : candidate.planner == algorithm;
-    if (!is_meant) continue;
+    if (algorithm == "nccl" ? !is_nccl(candidate) : candidate.planner != algorithm) continue;
     const std::vector<Pair> of_candidate = pairs_of(candidate);
     pairs.insert(pairs.end(), of_candidate.begin(), of_candidate.end());
   }
   if (pairs.empty()) return tl::unexpected(no_costs(options_.profile, algorithm));
   if (algorithm == "nccl") prefer_pxn(pairs);
-  return algorithm.starts_with("nccl") ? run_as_nccl(pairs, size) : run_fastest(pairs, size);
+  return algorithm.starts_with("nccl") ? run_as_nccl(pairs, size) : run_fastest(*pairs.front().candidate, size);
 }
 
 Result<ProfiledSummary> run_nccl(const Topology& topology, const Collective& collective, Bytes size,

@@ -38,7 +38,7 @@ struct ProfiledSummary {
 /// Runs candidates over message sizes as a profile's software would: with the protocol that suits the size, its costs
 /// laid on the network (Setting), and for "nccl" with the algorithm, protocol and chunk that NCCL would pick. Several
 /// threads may ask at once.
-class ProfiledRuns {
+class ProfiledRuns : public planners::CandidateTimes {
  public:
   struct Options {
     Profile profile;
@@ -52,19 +52,20 @@ class ProfiledRuns {
 
   /// All must outlive the runs.
   ProfiledRuns(const Topology& topology, const planners::Candidates& candidates, const Options& options);
-  ProfiledRuns(const ProfiledRuns&) = delete;
-  ProfiledRuns& operator=(const ProfiledRuns&) = delete;
-
   /// "auto": the fastest of all candidates but NCCL's. "nccl": what NCCL would pick of its own. Else the candidate of
   /// that name. Errors: unsupported when there is none, or none that the profile has costs for.
   Result<ProfiledRun> run(const std::string& algorithm, Bytes size);
 
-  /// One candidate's schedule at a size and cut, with the protocol that suits it; nothing where that was given up, as
-  /// it takes longer than the deadline. Requires: of the candidates. Errors: as `run`.
-  Result<std::optional<RunReport>> evaluate(const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline);
-
-  /// What is known of these runs beforehand. Where they cannot be had, what links alone say: `evaluate` has the error.
-  planners::RunCosts costs_of(const planners::Candidate& candidate, Bytes size);
+  /// All but NCCL's own.
+  [[nodiscard]] bool competes(const planners::Candidate& candidate) const override;
+  /// Software adds to every hop, so that fewer of them may win whatever loads say.
+  [[nodiscard]] bool may_gain(const planners::Candidate&, Bytes) const override { return true; }
+  /// A network's links are no faster under a profile than they are.
+  double floor(const planners::Candidate& candidate, Bytes size) override;
+  Result<double> least_time(const planners::Candidate& candidate, Bytes size) override;
+  double expected_time(const planners::Candidate& candidate, Bytes size) override;
+  /// With the protocol that takes least.
+  Result<void> run(planners::Trial& trial, Bytes size, const std::optional<Picoseconds>& best) override;
 
  private:
   /// A candidate with a protocol.
@@ -88,16 +89,6 @@ class ProfiledRuns {
     std::once_flag making;
     std::optional<planners::ChunkModel> model;
   };
-  /// One of those that are to be compared, in the order in which they are looked at.
-  struct Prospect {
-    double seconds = 0;        ///< Once it is ready what its best cut is expected to take; before, no more than that.
-    Option* option = nullptr;  ///< Null before it is ready.
-    std::size_t place = 0;     ///< Among the pairs.
-
-    friend bool operator>(const Prospect& a, const Prospect& b) {
-      return std::tuple(a.seconds, a.option != nullptr, a.place) > std::tuple(b.seconds, b.option != nullptr, b.place);
-    }
-  };
   /// How long the software that picks says that a pair takes.
   struct Pick {
     Pair pair;
@@ -109,7 +100,6 @@ class ProfiledRuns {
   const Result<sim::RepeatingSimulator>& find_simulator(Option& option);
   Result<std::vector<Option*>> make_all_ready(const std::vector<Pair>& pairs, Bytes size);
   Result<const Setting*> find_setting(const Pair& pair, std::uint32_t channels, std::uint32_t started);
-  Result<Option*> suited_option(const planners::Candidate& candidate, Bytes size);
   [[nodiscard]] sim::Options options_of(const Option& option, Bytes size, const Cut& cut) const;
   [[nodiscard]] planners::RunCosts costs_of(const Option& option, Bytes size) const;
   sim::KnownRuns::SimulateUntil simulator_of(Option& option, Bytes size, const Cut& cut);
@@ -120,8 +110,8 @@ class ProfiledRuns {
   Result<std::vector<Pick>> picks_of(const std::vector<Pair>& pairs, Bytes size);
   Result<ProfiledRun> run_as_nccl(const std::vector<Pair>& pairs, Bytes size);
   Result<std::optional<RunReport>> run_against(Option& option, Bytes size, const planners::RunCosts& costs,
-                                               const std::optional<RunReport>& best);
-  Result<ProfiledRun> run_fastest(const std::vector<Pair>& pairs, Bytes size);
+                                               const std::optional<Picoseconds>& best);
+  Result<ProfiledRun> run_fastest(const planners::Candidate& candidate, Bytes size);
 
   const Topology& topology_;
   const planners::Candidates& candidates_;
@@ -129,13 +119,15 @@ class ProfiledRuns {
   std::size_t machines_ = 1;
   std::uint32_t channels_ = 1;  ///< That the software opens here.
   sim::KnownRuns runs_;
-  std::mutex
-      mutex_;  ///< Of all below; what they hold is not changed once it is made, without it where that takes long.
+  /// Of all below; what they hold is not changed once it is made, without it where that takes long.
+  std::mutex mutex_;
   std::map<std::tuple<Shape, sim::Protocol, std::uint32_t, std::uint32_t>, std::unique_ptr<Setting>> settings_;
   std::map<std::tuple<const planners::Candidate*, Shape, sim::Protocol, std::uint32_t, std::uint32_t>, Option> made_;
   std::map<std::tuple<const planners::Candidate*, Shape, sim::Protocol, std::uint32_t>, KnownChunks> chunks_;
   /// Of the options that differ in channels alone the first that ran: the others share what it worked out.
   std::map<std::tuple<const planners::Candidate*, Shape, sim::Protocol>, Option*> first_to_run_;
+  /// By size: with what a candidate ran fastest, and how it was cut there.
+  std::map<std::pair<const planners::Candidate*, std::int64_t>, std::pair<Option*, Cut>> fastest_;
   std::optional<Topology> counted_;  ///< As NCCL's tuner counts its links.
   TunerView view_;                   ///< But for the collective; where `counted_` is.
   std::map<const planners::Candidate*, double> loads_;

@@ -19,6 +19,13 @@ sim::Options CandidateRuns::Options::at(Bytes size, const Cut& cut_of_run) const
   return options;
 }
 
+CandidateRuns::CandidateRuns(const Topology& topology, const planners::Candidates& candidates, Options options)
+    : topology_(&topology),
+      candidates_(&candidates),
+      options_(std::move(options)),
+      link_times_(candidates, evaluator(),
+                  [this](const planners::Candidate& candidate, Bytes size) { return fixed_for(candidate, size); }) {}
+
 const Result<CandidateSimulator>& CandidateRuns::find_simulator(const Schedule& schedule) {
   KnownSimulator* known = nullptr;
   {
@@ -53,33 +60,29 @@ Result<sim::Report> CandidateRuns::simulate(const Schedule& schedule, Bytes size
 planners::Evaluate CandidateRuns::evaluator() {
   return [this](const Schedule& schedule, Bytes size, const Cut& cut,
                 Picoseconds deadline) -> Result<std::optional<RunReport>> {
-    if (options_.profile) return profiled().evaluate(schedule, size, cut, deadline);
     const Run run = run_of(schedule, size, cut, false);
     return runs_.run_until(run.key, deadline, run.simulate);
   };
 }
 
-planners::CostsOf CandidateRuns::costs() {
-  return [this](const planners::Candidate& candidate, Bytes size) {
-    if (options_.profile) return profiled().costs_of(candidate, size);
-    planners::RunCosts known{&candidate.chunks, options_.cut};
-    sim::Options of_run = options_.at(size, {size, 0});
-    of_run.conditions.jitter_ppm = 0;
-    known.fixed.parts = sim::simulated_parts(candidate.schedule, *topology_, options_.circumstances.endpoints.engines(),
-                                             candidate.symmetry.get(), of_run);
-    return known;
-  };
+planners::FixedCut CandidateRuns::fixed_for(const planners::Candidate& candidate, Bytes size) const {
+  planners::FixedCut fixed = options_.cut;
+  sim::Options of_run = options_.at(size, {size, 0});
+  of_run.conditions.jitter_ppm = 0;
+  fixed.parts = sim::simulated_parts(candidate.schedule, *topology_, options_.circumstances.endpoints.engines(),
+                                     candidate.symmetry.get(), of_run);
+  return fixed;
+}
+
+planners::CandidateTimes& CandidateRuns::times() {
+  if (options_.profile) return profiled();
+  return link_times_;
 }
 
 Result<Cut> CandidateRuns::find_cut(const planners::Candidate& candidate, Bytes size) {
-  const planners::RunCosts known = costs()(candidate, size);
-  const planners::FixedCut fixed = planners::fixed_cut(candidate.schedule, size, known.fixed);
-  const planners::Evaluate evaluate = evaluator();
-  const auto best = planners::find_best_cut(*known.chunks, size, fixed, [&](const Cut& cut, Picoseconds deadline) {
-    return evaluate(candidate.schedule, size, cut, deadline);
-  });
-  if (!best) return tl::unexpected(best.error());
-  return Cut{best->chunk, best->ahead};
+  planners::Trial trial{&candidate, tl::unexpected(planners::NoRun::unsupported), 0};
+  if (auto ran = link_times_.run(trial, size, std::nullopt); !ran) return tl::unexpected(ran.error());
+  return Cut{trial.run->chunk, trial.run->ahead};
 }
 
 profile::ProfiledRuns& CandidateRuns::profiled() {
@@ -110,7 +113,7 @@ Result<CandidateRun> CandidateRuns::run_profiled(const std::string& algorithm, B
 Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size) {
   if (options_.profile) return run_profiled(algorithm, size);
   if (algorithm == "auto") {
-    const auto choice = planners::choose(*candidates_, size, evaluator(), options_.cut, costs());
+    const auto choice = choose(size);
     if (!choice) return tl::unexpected(choice.error());
     auto report = simulate(choice->candidate->schedule, size, {choice->run.chunk, choice->run.ahead});
     if (!report) return tl::unexpected(report.error());

@@ -63,22 +63,22 @@ class CandidateRuns {
     [[nodiscard]] sim::Options at(Bytes size, const Cut& cut) const;
   };
 
-  CandidateRuns(const Topology& topology, const planners::Candidates& candidates, Options options)
-      : topology_(&topology), candidates_(&candidates), options_(std::move(options)) {}
+  CandidateRuns(const Topology& topology, const planners::Candidates& candidates, Options options);
+  CandidateRuns(const CandidateRuns&) = delete;
+  CandidateRuns& operator=(const CandidateRuns&) = delete;
 
   /// One algorithm at one size; "auto" chooses among all candidates, without knowing the jitter that is to come.
   /// Requires: a candidate of that name, or at least one candidate for "auto".
   Result<CandidateRun> run(const std::string& algorithm, Bytes size);
 
-  /// One candidate at one size and cut, for functions that take an Evaluate; both must live as long. Without jitter;
-  /// under a profile with the protocol that suits the size.
+  /// What functions that choose ask; without the jitter that is to come. Lives as long as these runs.
+  planners::CandidateTimes& times();
+  /// The fastest at a size, with the trials of all.
+  Result<planners::Choice> choose(Bytes size) { return planners::choose(*candidates_, size, times()); }
+
+  /// One candidate at one size and cut on links alone, for functions that take an Evaluate; both must live as long.
+  /// Without jitter.
   planners::Evaluate evaluator();
-
-  /// What is known of a candidate's runs before it runs, for functions that take both.
-  planners::CostsOf costs();
-
-  /// How a candidate runs fastest at a size, without knowing the jitter that is to come.
-  Result<Cut> find_cut(const planners::Candidate& candidate, Bytes size);
 
   /// The size from which on `to` is faster than `from`, to about five per cent, between two sizes where that changes.
   /// Where runs are dear (planners/cut_search.h), after one look, as if times grew evenly from there on.
@@ -104,6 +104,9 @@ class CandidateRuns {
   };
   Run run_of(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter);
   Result<sim::Report> simulate(const Schedule& schedule, Bytes size, const Cut& cut);
+  [[nodiscard]] planners::FixedCut fixed_for(const planners::Candidate& candidate, Bytes size) const;
+  /// How a candidate runs fastest at a size on links alone, without knowing the jitter that is to come.
+  Result<Cut> find_cut(const planners::Candidate& candidate, Bytes size);
 
   const Topology* topology_;
   const planners::Candidates* candidates_;
@@ -114,6 +117,7 @@ class CandidateRuns {
     std::optional<Result<CandidateSimulator>> made;
   };
   sim::KnownRuns runs_;
+  planners::LinkTimes link_times_;
   std::mutex mutex_;  ///< Of the two below, not of what they hold.
   std::unique_ptr<profile::ProfiledRuns> profiled_;
   std::map<const Schedule*, KnownSimulator> simulators_;

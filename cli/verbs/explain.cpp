@@ -152,38 +152,41 @@ Result<Explanation> explain(const Topology& topology, const Explained& explained
   return explanation;
 }
 
-/// The plan where one was given, else the fastest.
-Result<Explained> pick(CandidateRuns& runs, const planners::Candidates& candidates, const Prediction& prediction,
-                       bool is_plan) {
-  const Bytes size = prediction.sizes.front();
-  auto choice = planners::choose(candidates, size, runs.evaluator(), prediction.options.cut, runs.costs());
-  if (!choice) return tl::unexpected(choice.error());
-  Explained explained;
-  explained.candidate = is_plan ? &candidates.made.front() : choice->candidate;
-  const auto cut = runs.find_cut(*explained.candidate, size);
-  if (!cut) return tl::unexpected(cut.error());
-  explained.cut = *cut;
-  explained.trials = std::move(choice->trials);
-  return explained;
-}
-
-/// Under a profile: the plan where one was given, what NCCL takes where only that competes, else the fastest.
-Result<Explained> pick_profiled(CandidateRuns& runs, const planners::Candidates& candidates, Bytes size, bool is_plan) {
-  Explained explained;
+/// What each takes, NCCL's own too.
+Result<std::vector<planners::Trial>> run_each(CandidateRuns& runs, const planners::Candidates& candidates, Bytes size) {
   std::vector<std::optional<Result<CandidateRun>>> ran(candidates.made.size());
   run_parallel(ran.size(), usable_threads(),
                [&](std::size_t i) { ran[i] = runs.run(candidates.made[i].planner, size); });
+  std::vector<planners::Trial> trials;
   for (std::size_t i = 0; i < ran.size(); ++i) {
     const Result<CandidateRun>& run = *ran[i];
     if (!run) return tl::unexpected(run.error());
-    explained.trials.push_back({&candidates.made[i], static_cast<const RunReport&>(run->report), 0});
+    trials.push_back({&candidates.made[i], static_cast<const RunReport&>(run->report), 0});
   }
-  std::ranges::stable_sort(explained.trials, {}, [](const planners::Trial& trial) { return trial.run->elapsed; });
+  std::ranges::stable_sort(trials, {}, [](const planners::Trial& trial) { return trial.run->elapsed; });
+  return trials;
+}
+
+/// The plan where one was given, what NCCL takes where only that competes, else the fastest.
+Result<Explained> pick(CandidateRuns& runs, const planners::Candidates& candidates, Bytes size, bool is_plan,
+                       bool has_profile) {
+  Explained explained;
+  std::string name = candidates.made.front().planner;
   const bool is_nccl = std::ranges::all_of(
       candidates.made, [](const planners::Candidate& made) { return is_nccl_algorithm(made.planner); });
-  const std::string& name = is_plan   ? candidates.made.front().planner
-                            : is_nccl ? std::string("nccl")
-                                      : explained.trials.front().candidate->planner;
+  if (is_nccl) {
+    if (!is_plan) name = "nccl";
+  } else {
+    auto choice = runs.choose(size);
+    if (!choice) return tl::unexpected(choice.error());
+    explained.trials = std::move(choice->trials);
+    if (!is_plan) name = choice->candidate->planner;
+  }
+  if (has_profile) {
+    auto trials = run_each(runs, candidates, size);
+    if (!trials) return tl::unexpected(trials.error());
+    explained.trials = *std::move(trials);
+  }
   auto run = runs.run(name, size);
   if (!run) return tl::unexpected(run.error());
   explained.candidate = run->candidate;
@@ -198,8 +201,7 @@ ExitCode compare_and_explain(const Console& console, const Topology& topology, c
                              const Prediction& prediction, bool is_plan) {
   CandidateRuns runs(topology, candidates, prediction.options);
   std::optional<Progress> progress(std::in_place, console, "simulating what was planned", 0);
-  auto explained = prediction.options.profile ? pick_profiled(runs, candidates, prediction.sizes.front(), is_plan)
-                                              : pick(runs, candidates, prediction, is_plan);
+  auto explained = pick(runs, candidates, prediction.sizes.front(), is_plan, prediction.options.profile != nullptr);
   if (!explained) return console.refuse(explained.error());
   progress.emplace(console, "simulating single changes", 0);
   auto explanation = explain(topology, *explained, prediction, candidates, runs);

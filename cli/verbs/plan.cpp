@@ -260,7 +260,7 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   const std::string shown = *profile ? (*profile)->shown : std::string();
   const auto choice = [&] {
     const Progress progress(console, "simulating what was planned", 0);
-    return planners::choose(*candidates, *size, runs.evaluator(), {}, runs.costs());
+    return runs.choose(*size);
   }();
   if (!choice) return console.refuse(choice.error());
   planners::Candidate& chosen = candidates->made[static_cast<std::size_t>(choice->candidate - candidates->made.data())];

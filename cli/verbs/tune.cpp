@@ -38,9 +38,8 @@ ExitCode tune(const Console& console, const Topology& topology, const Collective
   CandidateRuns runs(topology, candidates, {size_of(type), {}, sim::ModelKind::link, {}, profile});
   auto regions = [&] {
     Progress progress(console, "tuning", 2 * sizes.size());
-    return planners::find_regions(
-        candidates, sizes, options, runs.evaluator(), [&](Bytes size) { progress.step(format_rounded_size(size)); },
-        runs.costs());
+    return planners::find_regions(candidates, sizes, options, runs.times(),
+                                  [&](Bytes size) { progress.step(format_rounded_size(size)); });
   }();
   if (!regions) return console.refuse(regions.error());
   const Tuning tuning{&topology,

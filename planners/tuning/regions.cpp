@@ -109,15 +109,15 @@ Margin margin_of(const TunedSize& point) {
 }
 
 Result<std::vector<Region>> find_regions(const Candidates& candidates, std::span<const Bytes> sizes,
-                                         const RegionOptions& options, const Evaluate& evaluate,
-                                         const std::function<void(Bytes)>& on_size, const CostsOf& costs) {
+                                         const RegionOptions& options, CandidateTimes& times,
+                                         const std::function<void(Bytes)>& on_size) {
   std::vector<TunedSize> points;
   const auto look_at = [&](std::span<const Bytes> several) -> Result<void> {
     std::vector<std::optional<Result<Choice>>> choices(several.size());
     run_parallel(several.size(), options.threads, [&](std::size_t i) {
       const std::size_t place = several.size() - 1 - i;  // The largest take longest and come first.
       if (on_size) on_size(several[place]);
-      choices[place] = choose(candidates, several[place], evaluate, {}, costs);
+      choices[place] = choose(candidates, several[place], times);
     });
     for (std::size_t i = 0; i < several.size(); ++i) {
       if (!*choices[i]) return tl::unexpected(choices[i]->error());

@@ -41,11 +41,11 @@ struct RegionOptions {
 
 /// The regions of message sizes from the smallest to the largest of `sizes`. Where the winner changes between two
 /// sizes, the sizes between them are bisected, so that winners that hold for less than one step are found where they
-/// are met. Requires: at least one candidate; sizes that rise, each a multiple of an element; with several threads an
-/// `evaluate` and an `on_size` that may be called by all of them. `on_size` is told each size before it is looked at.
-/// Errors: those of `evaluate`.
+/// are met. Requires: at least one candidate; sizes that rise, each a multiple of an element; with several threads
+/// `times` and an `on_size` that may be called by all of them. `on_size` is told each size before it is looked at.
+/// Errors: those of `times`.
 Result<std::vector<Region>> find_regions(const Candidates& candidates, std::span<const Bytes> sizes,
-                                         const RegionOptions& options, const Evaluate& evaluate,
-                                         const std::function<void(Bytes)>& on_size = {}, const CostsOf& costs = {});
+                                         const RegionOptions& options, CandidateTimes& times,
+                                         const std::function<void(Bytes)>& on_size = {});
 
 }  // namespace espalier::planners

@@ -88,8 +88,7 @@ ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags
   how.element_size = size_of(usual_type);
   how.profile = *chosen;
   const planners::ChooseOn choose_on = [&](const Topology& on, const planners::Candidates& candidates, Bytes at) {
-    CandidateRuns runs(on, candidates, how);
-    return planners::choose(candidates, at, runs.evaluator(), how.cut);
+    return CandidateRuns(on, candidates, how).choose(at);
   };
   planners::DegradeOptions options{*size, planners, flags.ranks};
   options.may_be_unstored = *chosen == nullptr;

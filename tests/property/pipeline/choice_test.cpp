@@ -129,7 +129,8 @@ TEST_P(Choice, TakesNobodyWhoIsBeatenInAllOfARegion) {
     const auto candidates = candidates_on(topology, GetParam());
     for (const double tolerance : {0.0, 0.01, 0.1}) {
       const planners::RegionOptions options{.tolerance = tolerance};
-      const auto regions = planners::find_regions(candidates, sizes, options, simulate_on(topology, true));
+      planners::LinkTimes times(candidates, simulate_on(topology, true));
+      const auto regions = planners::find_regions(candidates, sizes, options, times);
       ASSERT_TRUE(regions);
       for (const planners::Region& region : *regions) {
         for (const planners::TunedSize& point : region.sizes) {

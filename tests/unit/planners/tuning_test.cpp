@@ -41,6 +41,12 @@ Evaluate made_up_times(const std::map<std::string, MadeUp>& times) {
   };
 }
 
+Result<std::vector<Region>> regions_of(const Candidates& candidates, std::span<const Bytes> sizes,
+                                       const RegionOptions& options, const Evaluate& evaluate) {
+  LinkTimes times(candidates, evaluate);
+  return find_regions(candidates, sizes, options, times);
+}
+
 std::vector<Bytes> powers(std::int64_t first, std::int64_t last) {
   std::vector<Bytes> sizes;
   for (std::int64_t size = first; size <= last; size *= 2) sizes.push_back({size});
@@ -56,8 +62,8 @@ TEST(Regions, BordersAreBisected) {
   // flat: 100 + 1000 s, ring: 400 + 600 s (s in MiB): equal at s = 0.75.
   RegionOptions options;
   options.tolerance = 0;
-  const auto regions = find_regions(candidates, powers(kib, 1024 * mib), options,
-                                    made_up_times({{"flat", {100, 1000}}, {"ring", {400, 600}}}));
+  const auto regions = regions_of(candidates, powers(kib, 1024 * mib), options,
+                                  made_up_times({{"flat", {100, 1000}}, {"ring", {400, 600}}}));
   ASSERT_TRUE(regions);
   ASSERT_EQ(regions->size(), 2U);
   EXPECT_EQ((*regions)[0].taken->planner, "flat");
@@ -76,8 +82,8 @@ TEST(Regions, AWinnerBetweenTwoSizesIsFound) {
   const Topology topology = star_of(4);
   const Candidates candidates = candidates_on(topology, {"ring", "tree", "flat"}, CollectiveKind::all_gather);
   // At 1 MiB flat takes 1100, tree 1350 and ring 1600 us; at 2 MiB 2200, 1700 and 1620; at 1.4 MiB 1540, 1490 and 1608.
-  const auto regions = find_regions(candidates, powers(mib, 2 * mib), {0, 1.03, 4},
-                                    made_up_times({{"flat", {0, 1100}}, {"tree", {1000, 350}}, {"ring", {1580, 20}}}));
+  const auto regions = regions_of(candidates, powers(mib, 2 * mib), {0, 1.03, 4},
+                                  made_up_times({{"flat", {0, 1100}}, {"tree", {1000, 350}}, {"ring", {1580, 20}}}));
   ASSERT_TRUE(regions);
   ASSERT_EQ(regions->size(), 3U);
   EXPECT_EQ((*regions)[0].taken->planner, "flat");
@@ -90,8 +96,8 @@ TEST(Regions, AsGoodAsTheFastestIsKept) {
   const Candidates candidates = candidates_on(topology, {"ring", "flat"}, CollectiveKind::all_gather);
   // ring is 0.5 % faster from the second size on.
   const auto times = made_up_times({{"flat", {100, 1000}}, {"ring", {101, 995}}});
-  EXPECT_EQ(find_regions(candidates, powers(kib, 64 * mib), {0.01, 1.03, 4}, times)->size(), 1U);
-  EXPECT_EQ(find_regions(candidates, powers(kib, 64 * mib), {0, 1.03, 4}, times)->size(), 2U);
+  EXPECT_EQ(regions_of(candidates, powers(kib, 64 * mib), {0.01, 1.03, 4}, times)->size(), 1U);
+  EXPECT_EQ(regions_of(candidates, powers(kib, 64 * mib), {0, 1.03, 4}, times)->size(), 2U);
 }
 
 TEST(Regions, TheWinnerIsTheBestOfThoseThatKeepUp) {
@@ -99,7 +105,7 @@ TEST(Regions, TheWinnerIsTheBestOfThoseThatKeepUp) {
   const Candidates candidates = candidates_on(topology, {"ring", "flat"}, CollectiveKind::all_gather);
   // flat is ahead by up to 0.1 % up to 100 KiB or so, ring by 0.9 % from some MiB on: within 1 % all along.
   const auto times = made_up_times({{"flat", {1000, 1000}}, {"ring", {1001, 991}}});
-  const auto regions = find_regions(candidates, powers(kib, 64 * mib), {0.01, 1.03, 4}, times);
+  const auto regions = regions_of(candidates, powers(kib, 64 * mib), {0.01, 1.03, 4}, times);
   ASSERT_TRUE(regions);
   ASSERT_EQ(regions->size(), 1U);
   EXPECT_EQ(regions->front().taken->planner, "ring");
@@ -111,7 +117,7 @@ TEST(Regions, TheWinnerIsTheBestOfThoseThatKeepUp) {
 TEST(Regions, OneCandidateHasNoSecond) {
   const Topology topology = star_of(3);
   const Candidates candidates = candidates_on(topology, {"flat"}, CollectiveKind::all_gather);
-  const auto regions = find_regions(candidates, std::vector<Bytes>{{0}, {4}}, {}, made_up_times({{"flat", {0, 1000}}}));
+  const auto regions = regions_of(candidates, std::vector<Bytes>{{0}, {4}}, {}, made_up_times({{"flat", {0, 1000}}}));
   ASSERT_TRUE(regions);
   ASSERT_EQ(regions->size(), 1U);
   EXPECT_EQ(margin_of((*regions)[0].sizes[0]).second, nullptr);
