@@ -25,6 +25,10 @@ Result<void> Runner::prepare_calls() {
     if (job_.calls()[i].chunk.count == 0) ++kinds[{*plan, job_.calls()[i].size}];
   }
   if (chunk_.count > 0 || kinds.empty()) return {};
+  if (const auto& [plan, size] = kinds.begin()->first; kinds.size() == 1 && plan->planned->cut) {
+    chunk_ = plan->planned->cut->chunk;
+    return {};
+  }
   chunk_ = planners::ChunkModel::smallest_chunk;
   for (const auto& [kind, count] : kinds) chunk_ = std::max(chunk_, kind.plan->planned->chunks.choose(kind.size));
   for (; chunk_ < max_message_size; chunk_.count *= 2) {
@@ -40,13 +44,23 @@ Result<void> Runner::prepare_calls() {
   return {};
 }
 
+namespace {
+
+/// As the plan was fastest alone; with other chunks, in the measure of these.
+std::uint32_t rounds_ahead(const Call& call, const PlannedSchedule& planned, Bytes chunk) {
+  if (!planned.cut || planned.cut->ahead == 0) return 0;
+  return chunk == planned.cut->chunk ? planned.cut->ahead : planned.chunks.rounds_ahead(call.size, chunk);
+}
+
+}  // namespace
+
 sim::RunOptions Runner::options_of(const Call& call, const PlannedSchedule& planned) const {
   const Bytes chunk = std::max(call.chunk.count > 0 ? call.chunk : chunk_, Bytes{call.element_size});
   return {.size = call.size,
           .chunk = chunk,
           .element_size = call.element_size,
           .payload_ppm = settings_.endpoints.payload_ppm,
-          .ahead = planned.keeps_step ? planned.chunks.rounds_ahead(call.size, chunk) : 0};
+          .ahead = rounds_ahead(call, planned, chunk)};
 }
 
 void Runner::own(sim::RunId run, CallId call) {

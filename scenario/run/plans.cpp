@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -31,14 +30,17 @@ Result<Schedule> plan_direct(const Topology& topology, const Collective& collect
   return schedule;
 }
 
-Result<Schedule> plan_auto(const Topology& topology, planners::Paths paths, const Collective& collective, Bytes size,
-                           std::int64_t element_size, std::string& winner, bool& keeps_step) {
-  std::vector<planners::Planner> planners;
-  for (const std::string_view name : {"ring", "tree", "packing", "pairwise"})
-    planners.push_back(*planners::find_planner(name));
-  auto candidates = planners::make_candidates(topology, collective, planners, {.paths = paths});
+/// What the verbs that choose take of all planners: the fastest alone at this size, and how it is cut.
+Result<std::unique_ptr<const PlannedSchedule>> plan_auto(const planners::ParallelLinks& network,
+                                                         const Collective& collective, Bytes size,
+                                                         std::int64_t element_size) {
+  planners::CandidateOptions planning;
+  planning.for_choice = true;
+  planning.least_size = size;
+  auto candidates = planners::make_candidates(network, collective, planners::all_planners(), planning);
   if (!candidates) return tl::unexpected(candidates.error());
   if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
+  const Topology& topology = network.topology();
   const auto evaluate = [&](const Schedule& schedule, Bytes at, const Cut& cut,
                             Picoseconds deadline) -> Result<std::optional<RunReport>> {
     sim::Options options;
@@ -50,12 +52,9 @@ Result<Schedule> plan_auto(const Topology& topology, planners::Paths paths, cons
   };
   const auto choice = planners::choose(*candidates, size, evaluate);
   if (!choice) return tl::unexpected(choice.error());
-  winner = choice->candidate->planner;
-  keeps_step = choice->run.ahead > 0;
-  for (planners::Candidate& candidate : candidates->made) {
-    if (&candidate == choice->candidate) return std::move(candidate.schedule);
-  }
-  ESPALIER_CHECK(false, "the choice is one of the candidates");
+  auto& chosen = candidates->made[static_cast<std::size_t>(choice->candidate - candidates->made.data())];
+  return std::make_unique<const PlannedSchedule>(PlannedSchedule{
+      std::move(chosen.schedule), chosen.chunks, std::move(chosen.planner), Cut{choice->run.chunk, choice->run.ahead}});
 }
 
 /// The first of the usual planners that makes the collective here.
@@ -68,13 +67,6 @@ Result<Schedule> plan_usual(const planners::ParallelLinks& network, const Collec
     if (name == "ring" || first.error().message == "no planner") first = std::move(schedule);
   }
   return first;
-}
-
-std::unique_ptr<const PlannedSchedule> finish(Schedule schedule, const Topology& topology, std::string planner,
-                                              bool keeps_step) {
-  planners::ChunkModel chunks(schedule, topology);
-  return std::make_unique<const PlannedSchedule>(
-      PlannedSchedule{std::move(schedule), chunks, std::move(planner), keeps_step});
 }
 
 /// The links of the network that a schedule on a part of it uses, ascending.
@@ -114,6 +106,29 @@ void Plans::set_dead(LinkId link, bool is_dead) {
   damaged_.clear();
 }
 
+Result<std::unique_ptr<const PlannedSchedule>> Plans::plan_shape(const Key& key,
+                                                                 const planners::ParallelLinks& network) {
+  const Collective collective{key.kind, static_cast<std::uint32_t>(key.ranks.size()), key.root};
+  if (key.planner == "auto") return plan_auto(network, collective, {key.size}, key.element_size);
+  std::string name = key.planner;
+  Result<Schedule> schedule = fail(ErrorCode::unsupported, "");
+  if (is_direct(key)) {
+    name = direct_planner;
+    schedule = plan_direct(network.problem().topology(), collective, key.variant);
+    if (schedule) schedule = network.lift(*std::move(schedule));
+  } else if (key.planner.empty()) {
+    schedule = plan_usual(network, collective, name);
+  } else {
+    const auto planner = planners::find_planner(key.planner);
+    if (!planner) return tl::unexpected(planner.error());
+    schedule = planners::plan_unbounded(network, collective, *planner);
+  }
+  if (!schedule) return tl::unexpected(schedule.error());
+  planners::ChunkModel chunks(*schedule, network.topology());
+  return std::make_unique<const PlannedSchedule>(
+      PlannedSchedule{*std::move(schedule), std::move(chunks), std::move(name), std::nullopt});
+}
+
 Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
   auto footprint = find_footprint(topology_, key.ranks, dead);
   if (!footprint) return tl::unexpected(footprint.error());
@@ -125,27 +140,9 @@ Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
   of_shape.ranks.clear();
   auto& planned = shape.schedules[of_shape];
   if (planned == nullptr) {
-    const auto count = static_cast<std::uint32_t>(key.ranks.size());
-    const Collective collective{key.kind, count, key.root};
-    std::string name = key.planner;
-    bool keeps_step = false;
-    Result<Schedule> schedule = fail(ErrorCode::unsupported, "");
-    const planners::ParallelLinks network(shape.topology, paths_);
-    if (is_direct(key)) {
-      name = direct_planner;
-      schedule = plan_direct(network.problem().topology(), collective, key.variant);
-      if (schedule) schedule = network.lift(*std::move(schedule));
-    } else if (key.planner.empty()) {
-      schedule = plan_usual(network, collective, name);
-    } else if (key.planner == "auto") {
-      schedule = plan_auto(shape.topology, paths_, collective, {key.size}, key.element_size, name, keeps_step);
-    } else {
-      const auto planner = planners::find_planner(key.planner);
-      if (!planner) return tl::unexpected(planner.error());
-      schedule = planners::plan_unbounded(network, collective, *planner);
-    }
-    if (!schedule) return tl::unexpected(schedule.error());
-    planned = finish(*std::move(schedule), shape.topology, std::move(name), keeps_step);
+    auto made = plan_shape(key, planners::ParallelLinks(shape.topology, paths_));
+    if (!made) return tl::unexpected(made.error());
+    planned = *std::move(made);
   }
   auto plan = std::make_unique<Plan>();
   plan->planned = planned.get();

@@ -3,14 +3,17 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "planners/chunking.h"
+#include "planners/parallel_links.h"
 #include "planners/used_paths.h"
 #include "scenario/workload/footprint.h"
 #include "scenario/workload/job.h"
+#include "schedule/chunking.h"
 #include "sim/compiled/compiled_schedule.h"
 
 namespace espalier::scenario {
@@ -20,7 +23,7 @@ struct PlannedSchedule {
   Schedule schedule;
   planners::ChunkModel chunks;
   std::string planner;
-  bool keeps_step = false;  ///< It was fastest with senders in step (Cut::ahead).
+  std::optional<Cut> cut;  ///< Of "auto": with which it was fastest, alone.
 };
 
 /// How a group does a collective: a schedule of its shape, made ready on its own links.
@@ -35,7 +38,7 @@ struct Plan {
 /// Plans each collective of each group once, and once only for all groups of one shape. Where links are dead, those
 /// plans that use them are made anew around them; the others stay.
 ///
-/// Planners: a call names one, or "auto" (of ring, tree and packing what simulates fastest alone at its size). Without,
+/// Planners: a call names one, or "auto" (of all planners what simulates fastest alone at its size). Without,
 /// a broadcast between two ranks takes their best route (of equal ones pairs in different hosts take different ones),
 /// and others use the first of ring, tree, pairwise and flat that makes
 /// the collective.
@@ -78,6 +81,8 @@ class Plans {
   };
 
   static bool is_direct(const Key& key);
+  static Result<std::unique_ptr<const PlannedSchedule>> plan_shape(const Key& key,
+                                                                   const planners::ParallelLinks& network);
   Result<const Plan*> find(Key key);
   Result<const Plan*> make(const Key& key, const std::vector<bool>& dead);
 

@@ -1,0 +1,85 @@
+"""Every verb gives the same answer to the same question: what a collective of a size takes on a machine by `auto`.
+
+The questions are of links alone and of the machine's profile; whole, with a lost part, stored and as parts that stand for all.
+"""
+
+import csv
+import io
+import itertools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import espalier
+
+COMMAND = os.environ["ESPALIER"]
+MACHINES = [("dgx1v", ""), ("dgx1v-degraded", ""), ("mi250", ""), ("dgx-a100-x2", ""), ("dgx-h100-nvls", ""), ("dgx-h100-x4", "box0.nic0"),
+            ("gb200-nvl72", "")]
+COLLECTIVES = ["all_gather", "all_reduce", "all_to_all"]
+SIZES = ["16K", "1M"]
+CLOSE = 1e-6  # Of a time: what rounding to a float's digits leaves.
+
+
+def ask(*arguments):
+    result = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise RuntimeError(f"{' '.join(arguments)}: {result.stderr.strip()}")
+    return result.stdout
+
+
+def answers(machine, without, collective, size, profile):
+    """Of each verb the time in seconds."""
+    how = ["--profile", profile] if profile else []
+    lost = ["--without", without] if without else []
+    found = {}
+    rows = json.loads(ask("simulate", machine, collective, "-s", size, "-a", "auto", "--json", *how, *lost))["results"]
+    found["simulate"] = rows[-1]["time"]
+    regions = json.loads(ask("tune", machine, collective, "-b", size, "-e", size, "--tolerance", "0%", "--json", *how, *lost))["regions"]
+    found["tune"] = regions[0]["from"]["time"]
+    plan = json.loads(ask("plan", machine, collective, "-s", size, "--json", *how, *lost))
+    found["plan"] = min(row["time"] for row in plan["candidates"] if row.get("time"))
+    found["explain"] = json.loads(ask("explain", machine, collective, "-s", size, "--json", *how, *lost))["simulation"]["time"]
+    if without:
+        return found
+    profiles = ["--profiles", profile] if profile else []
+    row = list(csv.DictReader(io.StringIO(ask("sweep", machine, "-c", collective, "-a", "auto", "-s", size, *profiles))))[-1]
+    found["sweep"] = float(row["time_us"]) * 1e-6
+    designs = json.loads(ask("compare-designs", machine, "dgx2", "-c", collective, "-s", size, "--json", *how))["designs"]
+    found["compare-designs"] = designs[0]["collectives"][0]["results"][0]["time"]
+    if profile == "ideal":
+        found["scenario"] = time_of_scenario(machine, collective, size)
+        found["Python"] = time_in_python(machine, collective, size)
+    return found
+
+
+def time_of_scenario(machine, collective, size):
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "one.yaml"
+        file.write_text(f"espalier_scenario: 1\nname: one\ntopology: {machine}\ncollectives:\n"
+                        f"  - {{name: all, collective: {collective}, size: {size}iB, algorithm: auto}}\n", encoding="utf-8")
+        return json.loads(ask("simulate", "--scenario", str(file), "--profile", "ideal", "--json"))["calls"][0]["mean_time"]
+
+
+def time_in_python(machine, collective, size):
+    plan = espalier.plan(espalier.Topology.load(machine), collective, size=size)
+    return espalier.simulate(plan, size).time
+
+
+def main():
+    unlike = 0
+    questions = list(itertools.product(MACHINES, COLLECTIVES, ["ideal", ""]))
+    for number, ((machine, without), collective, profile) in enumerate(questions):
+        size = SIZES[number // 2 % len(SIZES)]
+        found = answers(machine, without, collective, size, profile)
+        if max(found.values()) > (1 + CLOSE) * min(found.values()):
+            unlike += 1
+            print(f"{machine} {'without ' + without if without else ''} {collective} {size} {profile or 'its profile'}: {found}")
+    print(f"{len(questions)} questions, {unlike} with unlike answers")
+    return 1 if unlike else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
