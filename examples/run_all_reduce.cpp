@@ -4,9 +4,9 @@
 
 #include <cstdlib>
 
-#include "advisor/advisor.h"
 #include "engine/communicator/communicator.h"
 #include "engine/rendezvous/secret.h"
+#include "forecast/advisor.h"
 #include "topology/generate/generate.h"
 
 int main(int argc, char** argv) {
@@ -21,9 +21,9 @@ int main(int argc, char** argv) {
   const auto network = espalier::generate_fully_connected({.ranks = number(2)});
   if (!secret || !network) return 1;
   options.rendezvous.secret = *secret;
-  auto advisor = std::make_shared<espalier::advisor::Advisor>(
-      *network, espalier::advisor::AdvisorOptions{.algorithm = "auto", .leaves_chunk_to_engine = true});
-  auto joined = espalier::Communicator::join(std::move(options), espalier::advisor::Advisor::source(advisor));
+  auto advisor = std::make_shared<espalier::forecast::Advisor>(
+      *network, espalier::forecast::AdvisorOptions{.algorithm = "auto", .leaves_chunk_to_engine = true});
+  auto joined = espalier::Communicator::join(std::move(options), espalier::forecast::Advisor::source(advisor));
   if (!joined) return fmt::print(stderr, "{}\n", joined.error().message), 1;
   espalier::Communicator& ranks = **joined;
 

@@ -130,7 +130,7 @@ struct Trial {
   double least_time = 0;  ///< Seconds that it needs at least; of one that was given up, that its first cut needs.
 };
 
-/// Runs candidates to choose among them: on links alone (LinkTimes), or as software would (profile/profiled_runs.h).
+/// Runs candidates to choose among them: on links alone (LinkTimes), or as software would (forecast/profiled_runs.h).
 class CandidateTimes {
  public:
   CandidateTimes() = default;

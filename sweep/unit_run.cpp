@@ -297,21 +297,21 @@ Result<Figures> UnitRun::try_run(const Key& key) {
   return figures;
 }
 
-profile::ProfiledRuns& UnitRun::find_profiled(const Key& key, sim::ModelKind model) {
+forecast::ProfiledRuns& UnitRun::find_profiled(const Key& key, sim::ModelKind model) {
   const std::scoped_lock lock(mutex_);
   auto& place = profiled_[{key.chunk ? key.chunk->count : -1, model, key.protocol, key.jitter_ppm, key.seed}];
   if (place != nullptr) return *place;
   const Machine& machine = spec_.machines[unit_.machine];
   const auto protocol = sim::parse_protocol(key.protocol);
   ESPALIER_CHECK(protocol.has_value(), "a key's protocol is one of the spec's");
-  profile::ProfiledRuns::Options options{*machine.costs,
-                                         machine.launch,
-                                         *protocol == sim::Protocol::plain ? std::nullopt : std::optional(*protocol),
-                                         size_of(spec_.type),
-                                         {key.chunk, std::nullopt, 1},
-                                         model,
-                                         circumstances_of(key, true).conditions};
-  place = std::make_unique<profile::ProfiledRuns>(*topology_, candidates_, options);
+  forecast::ProfiledRuns::Options options{*machine.costs,
+                                          machine.launch,
+                                          *protocol == sim::Protocol::plain ? std::nullopt : std::optional(*protocol),
+                                          size_of(spec_.type),
+                                          {key.chunk, std::nullopt, 1},
+                                          model,
+                                          circumstances_of(key, true).conditions};
+  place = std::make_unique<forecast::ProfiledRuns>(*topology_, candidates_, options);
   return *place;
 }
 

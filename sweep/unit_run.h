@@ -7,9 +7,9 @@
 #include <tuple>
 #include <vector>
 
+#include "forecast/profiled_runs.h"
 #include "planners/chooser.h"
 #include "planners/ring/ring_walks.h"
-#include "profile/profiled_runs.h"
 #include "sim/contention_free/walk_ring.h"
 #include "sim/simulate.h"
 #include "sweep/spec.h"
@@ -72,7 +72,7 @@ class UnitRun {
   Result<const sim::Simulator*> find_simulator(const Taken& taken, const Key& key);
   Result<sim::Report> simulate(const Taken& taken, const Key& key, sim::ModelKind model);
   [[nodiscard]] bool has_profile() const { return spec_.machines[unit_.machine].costs != nullptr; }
-  profile::ProfiledRuns& find_profiled(const Key& key, sim::ModelKind model);
+  forecast::ProfiledRuns& find_profiled(const Key& key, sim::ModelKind model);
   Result<sim::Report> run_profiled(const Key& key, sim::ModelKind model, std::string& planner);
   [[nodiscard]] double planning_seconds(const std::string& algorithm) const;
 
@@ -89,7 +89,7 @@ class UnitRun {
   std::map<std::pair<std::size_t, std::uint32_t>, std::unique_ptr<Ready>> ready_;  // by candidate and copy engines
   std::mutex mutex_;                                                               // of decisions_ and profiled_
   std::map<DecisionKey, std::unique_ptr<Decision>> decisions_;
-  std::map<ProfiledKey, std::unique_ptr<profile::ProfiledRuns>> profiled_;
+  std::map<ProfiledKey, std::unique_ptr<forecast::ProfiledRuns>> profiled_;
 };
 
 }  // namespace espalier::sweep

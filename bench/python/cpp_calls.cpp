@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "advisor/advisor.h"
 #include "engine/communicator/communicator.h"
+#include "forecast/advisor.h"
 #include "planners/cut_search.h"
 #include "schedule/json/schedule_json.h"
 #include "sim/simulate.h"
@@ -85,11 +85,11 @@ class Ranks {
     options.rendezvous.host = "127.0.0.1";
     options.rendezvous.port = port;
     options.rendezvous.secret = secret;
-    auto advised = std::make_shared<advisor::Advisor>(
+    auto advised = std::make_shared<forecast::Advisor>(
         checked(generate_fully_connected({.ranks = world, .wire = {}})),
-        advisor::AdvisorOptions{.algorithm = "auto", .leaves_chunk_to_engine = true, .may_be_replaced = true});
+        forecast::AdvisorOptions{.algorithm = "auto", .leaves_chunk_to_engine = true, .may_be_replaced = true});
     const py::gil_scoped_release release;
-    ranks_ = checked(Communicator::join(std::move(options), advisor::Advisor::source(std::move(advised))));
+    ranks_ = checked(Communicator::join(std::move(options), forecast::Advisor::source(std::move(advised))));
   }
 
   void barrier() const {

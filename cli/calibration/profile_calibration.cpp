@@ -14,8 +14,8 @@
 #include "cli/jobs/predict_rows.h"
 #include "cli/jobs/run_files.h"
 #include "compare/compare_results.h"
+#include "forecast/profiled_runs.h"
 #include "planners/graph/rank_groups.h"
-#include "profile/profiled_runs.h"
 #include "profile/setting.h"
 
 namespace espalier::cli {
@@ -40,9 +40,9 @@ const profile::Way& way_of(const profile::Profile& profile, const ProfileRow& ro
   return entry_of(profile, row).second;
 }
 
-profile::ProfiledRuns::Options options_with(const profile::Profile& profile, std::optional<sim::Protocol> protocol,
-                                            Bytes chunk) {
-  profile::ProfiledRuns::Options options;
+forecast::ProfiledRuns::Options options_with(const profile::Profile& profile, std::optional<sim::Protocol> protocol,
+                                             Bytes chunk) {
+  forecast::ProfiledRuns::Options options;
   if (chunk.count > 0) options.cut.chunk = chunk;
   options.profile = profile;
   options.protocol = protocol;
@@ -199,7 +199,7 @@ OrStop<std::vector<double>> ProfileCalibration::add_rows(const Console& console,
   auto candidates = plan_candidates(console, planned.topology, *of, *algorithms, Bytes{}, {.paths = given.paths});
   if (!candidates) return stop(candidates.error());
   planned.candidates = *std::move(candidates);
-  std::map<std::int64_t, profile::ProfiledRuns> by_chunk;
+  std::map<std::int64_t, forecast::ProfiledRuns> by_chunk;
   for (const compare::Measurement& row : measured.rows) {
     if (!can_tell(row, collective)) continue;
     const Bytes near = predictable_size(row.size, *of);
@@ -273,7 +273,7 @@ Result<std::vector<double>> ProfileCalibration::predict(const profile::Profile& 
     const profile::Way& way = way_of(profile, row);
     return way.base + profile::ranks_time(way, tables[row.table]->planned.at(row.collective).topology.rank_count());
   };
-  std::map<std::tuple<std::size_t, std::string, sim::Protocol, std::int64_t>, profile::ProfiledRuns> runners;
+  std::map<std::tuple<std::size_t, std::string, sim::Protocol, std::int64_t>, forecast::ProfiledRuns> runners;
   std::vector<std::size_t> fresh;
   for (const std::size_t index : which) {
     const ProfileRow& row = rows_[index];

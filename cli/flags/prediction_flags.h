@@ -5,17 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "cli/candidates/ecmp_runs.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/condition_flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/modes.h"
 #include "cli/flags/packing_flags.h"
 #include "cli/flags/sizes.h"
-#include "cli/jobs/candidate_runs.h"
 #include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/stop.h"
 #include "cli/scenarios/simulate_scenario.h"
+#include "forecast/candidate_runs.h"
+#include "forecast/ecmp_runs.h"
 
 namespace espalier::cli {
 
@@ -37,8 +37,8 @@ struct PredictingVerb {
 struct Prediction {
   std::string type;  ///< Of an element, as nccl-tests prints it.
   std::vector<Bytes> sizes;
-  CandidateRuns::Options options;
-  EcmpDraws draws;
+  forecast::CandidateRuns::Options options;
+  forecast::EcmpDraws draws;
 };
 
 /// Every flag that a simulated result depends on: what `simulate` predicts with them `explain` explains.

@@ -33,11 +33,7 @@ Error unknown(const ShippedFile& file, const std::string& who) {
 
 }  // namespace
 
-planners::Paths paths_of(const std::shared_ptr<const ChosenProfile>& profile) {
-  return profile == nullptr ? planners::Paths::any : profile->profile.paths;
-}
-
-Result<ChosenProfile> find_profile(const std::string& name, const std::string& who) {
+Result<forecast::Software> find_profile(const std::string& name, const std::string& who) {
   const Named named = take_apart(name);
   std::error_code status;
   if (!std::filesystem::exists(named.file.path, status)) return tl::unexpected(unknown(named.file, who));
@@ -48,7 +44,7 @@ Result<ChosenProfile> find_profile(const std::string& name, const std::string& w
                 fmt::format("{}:{}:{}: {}", named.file.shown, first.place.line, first.place.column, first.message),
                 first.help);
   }
-  ChosenProfile chosen{reading.profile->name, *std::move(reading.profile), {}, {}};
+  forecast::Software chosen{reading.profile->name, *std::move(reading.profile), {}, {}};
   const auto launch = chosen.profile.launch(named.launch);
   if (!launch) return fail(launch.error().code, who + ": " + launch.error().message, launch.error().help);
   chosen.launch = *launch;
@@ -73,8 +69,8 @@ void ProfileFlags::add_to(CLI::App& command) {
       ->option_text("NAME|FILE (the machine's)");
 }
 
-Result<std::shared_ptr<const ChosenProfile>> ProfileFlags::resolve(const ConditionFlags& conditions,
-                                                                   const std::string& of_machine) const {
+Result<std::shared_ptr<const forecast::Software>> ProfileFlags::resolve(const ConditionFlags& conditions,
+                                                                        const std::string& of_machine) const {
   const std::string& wanted = name.empty() ? of_machine : name;
   if (wanted.empty() || wanted == "ideal") {
     if (version.empty() && paths.empty()) return nullptr;
@@ -116,7 +112,7 @@ Result<std::shared_ptr<const ChosenProfile>> ProfileFlags::resolve(const Conditi
     if (!protocol) return fail(protocol.error().code, "--protocol: " + protocol.error().message, protocol.error().help);
     chosen->protocol = *protocol;
   }
-  return std::make_shared<const ChosenProfile>(*std::move(chosen));
+  return std::make_shared<const forecast::Software>(*std::move(chosen));
 }
 
 }  // namespace espalier::cli

@@ -6,24 +6,13 @@
 #include <string>
 
 #include "cli/flags/condition_flags.h"
-#include "profile/profile.h"
+#include "forecast/software.h"
 
 namespace espalier::cli {
 
-/// A profile that was chosen: its values, and how calls are started.
-struct ChosenProfile {
-  std::string shown;  ///< "nccl-hopper", "nccl-hopper:one-process".
-  profile::Profile profile;
-  profile::Launch launch;
-  std::optional<sim::Protocol> protocol;  ///< --protocol, then the only one.
-};
-
-/// Which paths schedules may take: the profile's, any without one.
-planners::Paths paths_of(const std::shared_ptr<const ChosenProfile>& profile);
-
 /// The profile of a name as --profile takes it, "nccl-hopper" or "own.yaml:graph". `who` stands before messages.
 /// Requires: a name that is not empty and not "ideal". Errors: as ProfileFlags::resolve.
-Result<ChosenProfile> find_profile(const std::string& name, const std::string& who);
+Result<forecast::Software> find_profile(const std::string& name, const std::string& who);
 
 /// --profile: what software adds to the links (docs/profiles.md).
 struct ProfileFlags {
@@ -36,8 +25,8 @@ struct ProfileFlags {
   /// The profile, of the machine where none was named; null for "ideal" and where neither names one. The others'
   /// --protocol is the profile's then, and what else a profile says itself is refused beside it.
   /// Errors: invalid_input when there is no such profile, naming those there are, or when its file is wrong.
-  [[nodiscard]] Result<std::shared_ptr<const ChosenProfile>> resolve(const ConditionFlags& conditions,
-                                                                     const std::string& of_machine) const;
+  [[nodiscard]] Result<std::shared_ptr<const forecast::Software>> resolve(const ConditionFlags& conditions,
+                                                                          const std::string& of_machine) const;
 };
 
 }  // namespace espalier::cli

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "cli/flags/algorithm_flags.h"
-#include "cli/jobs/candidate_runs.h"
 #include "cli/output/progress.h"
 #include "cli/reports/describe_bound.h"
+#include "forecast/candidate_runs.h"
 #include "planners/damage/degrade.h"
 #include "scenario/report/report.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 OrStop<DesignCollective> run_collective(const Console& console, const Topology& topology, CollectiveKind kind,
                                         const DesignQuestions& questions,
-                                        const std::shared_ptr<const ChosenProfile>& profile) {
+                                        const std::shared_ptr<const forecast::Software>& profile) {
   const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
   if (!collective) return stop(collective.error());
   // Software adds to every hop, so with a profile shallow trees may win at any size.
@@ -34,9 +34,9 @@ OrStop<DesignCollective> run_collective(const Console& console, const Topology& 
   DesignCollective result{kind, std::nullopt, {}};
   const Rational& bound = candidates->bound.time_per_byte;
   if (const auto algbw = algbw_of(bound)) result.bound_busbw = *algbw * to_double(collective->busbw_factor());
-  CandidateRuns::Options options;
+  forecast::CandidateRuns::Options options;
   options.profile = profile;
-  CandidateRuns runs(topology, *candidates, options);
+  forecast::CandidateRuns runs(topology, *candidates, options);
   Progress progress(console, fmt::format("simulating {}", topology.name()), questions.sizes.size());
   for (const Bytes size : questions.sizes) {
     progress.step(fmt::format("{} {} B", to_string(kind), size.count));

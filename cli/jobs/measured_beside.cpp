@@ -19,7 +19,7 @@ compare::Measurements predicted_rows(const Simulation& simulation) {
   predicted.file = "predicted";
   predicted.origin = "simulation";
   predicted.topology = simulation.topology->name();
-  for (const CandidateRun& result : simulation.results) {
+  for (const forecast::CandidateRun& result : simulation.results) {
     compare::Measurement row;
     row.collective = to_string(simulation.collective.kind);
     row.ranks = simulation.collective.rank_count;
@@ -34,8 +34,8 @@ compare::Measurements predicted_rows(const Simulation& simulation) {
 }
 
 /// The simulated spans over the measured ones.
-Result<void> add_overlay(report::Measured& measured, const CandidateRun& result, const Simulation& simulation,
-                         const CandidateRuns::Options& how, const MeasuredFile& file) {
+Result<void> add_overlay(report::Measured& measured, const forecast::CandidateRun& result, const Simulation& simulation,
+                         const forecast::CandidateRuns::Options& how, const MeasuredFile& file) {
   auto simulated = run_in_detail(result, *simulation.topology, how);
   if (!simulated) return tl::unexpected(simulated.error());
   std::ostringstream drawing;
@@ -93,11 +93,11 @@ std::vector<Bytes> measured_sizes(const std::vector<MeasuredFile>& files, std::i
   return sizes;
 }
 
-Result<report::Measured> lay_beside(const Simulation& simulation, const CandidateRuns::Options& how,
+Result<report::Measured> lay_beside(const Simulation& simulation, const forecast::CandidateRuns::Options& how,
                                     const std::vector<MeasuredFile>& files) {
   report::Measured measured;
   const compare::Measurements predicted = predicted_rows(simulation);
-  const CandidateRun* const measured_run = find_measured_run(simulation, files);
+  const forecast::CandidateRun* const measured_run = find_measured_run(simulation, files);
   for (const MeasuredFile& file : files) {
     add_curves(measured.curves, file.rows, "in " + file.rows.file);
     // What was measured without a name was NCCL, which a profile predicts by that name.
@@ -116,11 +116,11 @@ Result<report::Measured> lay_beside(const Simulation& simulation, const Candidat
   return measured;
 }
 
-const CandidateRun* find_measured_run(const Simulation& simulation, const std::vector<MeasuredFile>& files) {
+const forecast::CandidateRun* find_measured_run(const Simulation& simulation, const std::vector<MeasuredFile>& files) {
   const auto file = std::ranges::find_if(files, [](const MeasuredFile& one) { return one.timeline.has_value(); });
   if (file == files.end()) return nullptr;
   const compare::Measurement& row = file->rows.rows.front();
-  const auto result = std::ranges::find_if(simulation.results, [&](const CandidateRun& run) {
+  const auto result = std::ranges::find_if(simulation.results, [&](const forecast::CandidateRun& run) {
     return run.size == row.size && (run.algorithm == row.algorithm || run.planner() == row.algorithm);
   });
   return result == simulation.results.end() ? nullptr : &*result;

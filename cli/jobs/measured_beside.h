@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/jobs/candidate_runs.h"
 #include "cli/jobs/run_files.h"
 #include "cli/reports/simulation_output.h"
 #include "compare/read/measurements.h"
+#include "forecast/candidate_runs.h"
 #include "report/plan_report.h"
 
 namespace espalier::cli {
@@ -27,10 +27,10 @@ std::vector<Bytes> measured_sizes(const std::vector<MeasuredFile>& files, std::i
 
 /// The measurements laid beside the predictions: curves, errors, and for the first timeline whose run was predicted the
 /// spans over each other. Errors: those of compare_results and of simulating that run again.
-Result<report::Measured> lay_beside(const Simulation& simulation, const CandidateRuns::Options& how,
+Result<report::Measured> lay_beside(const Simulation& simulation, const forecast::CandidateRuns::Options& how,
                                     const std::vector<MeasuredFile>& files);
 
 /// The predicted run of the first timeline among the files, or nullptr.
-const CandidateRun* find_measured_run(const Simulation& simulation, const std::vector<MeasuredFile>& files);
+const forecast::CandidateRun* find_measured_run(const Simulation& simulation, const std::vector<MeasuredFile>& files);
 
 }  // namespace espalier::cli

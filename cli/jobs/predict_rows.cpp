@@ -7,8 +7,8 @@
 #include <set>
 
 #include "cli/flags/algorithm_flags.h"
-#include "cli/jobs/candidate_runs.h"
 #include "cli/output/progress.h"
+#include "forecast/candidate_runs.h"
 
 namespace espalier::cli {
 namespace {
@@ -54,7 +54,7 @@ OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_by_collective(const 
 }
 
 OrStop<compare::Measurements> predict_rows(const Console& console, const Topology& topology,
-                                           const compare::Measurements& rows, const ChosenProfile& profile,
+                                           const compare::Measurements& rows, const forecast::Software& profile,
                                            const std::string& algorithm) {
   const auto sizes = sizes_by_collective(rows, topology);
   if (!sizes) return tl::unexpected(sizes.error());
@@ -63,15 +63,15 @@ OrStop<compare::Measurements> predict_rows(const Console& console, const Topolog
   std::set<std::string> measured;
   for (const compare::Measurement& row : rows.rows) measured.insert(row.algorithm);
   compare::Measurements predicted{topology.name(), "simulation", topology.name(), {}, {}, {}};
-  CandidateRuns::Options options;
-  options.profile = std::make_shared<const ChosenProfile>(profile);
+  forecast::CandidateRuns::Options options;
+  options.profile = std::make_shared<const forecast::Software>(profile);
   for (const auto& [name, of_collective] : *sizes) {
     const auto collective = default_collective(name, topology);
     if (!collective) return stop(collective.error());
     const auto candidates =
         plan_candidates(console, topology, *collective, *algorithms, Bytes{}, {.paths = profile.profile.paths});
     if (!candidates) return stop(candidates.error());
-    CandidateRuns runs(topology, *candidates, options);
+    forecast::CandidateRuns runs(topology, *candidates, options);
     Progress progress(console, "simulating", of_collective.size());
     for (const std::int64_t size : of_collective) {
       progress.step(fmt::format("{} {} B", name, size));

@@ -27,7 +27,7 @@ OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_by_collective(const 
 /// per rank is predicted by the nearest one below that is.
 /// Errors: invalid_input when the rows are of another number of ranks, or of no known collective.
 OrStop<compare::Measurements> predict_rows(const Console& console, const Topology& topology,
-                                           const compare::Measurements& rows, const ChosenProfile& profile,
+                                           const compare::Measurements& rows, const forecast::Software& profile,
                                            const std::string& algorithm);
 
 }  // namespace espalier::cli

@@ -8,7 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "advisor/advisor.h"
 #include "base/counted.h"
 #include "base/format_units.h"
 #include "base/parse_units.h"
@@ -22,6 +21,7 @@
 #include "engine/launch/join_options.h"
 #include "engine/launch/shared_secret.h"
 #include "engine/rendezvous/environment.h"
+#include "forecast/advisor.h"
 #include "planners/bounds/bound.h"
 #include "schedule/verify/verify.h"
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <utility>
 
-#include "advisor/advisor.h"
 #include "base/parse_units.h"
 #include "cli/flags/algorithm_flags.h"
+#include "forecast/advisor.h"
 #include "planners/cut_search.h"
 
 namespace espalier::cli {
@@ -88,7 +88,7 @@ engine::DataCase data_of(const RunTask& task, Bytes size) {
 }
 
 ScheduleSource source_for(const RunFlags& flags, const RunTask& task, bool is_one_machine, Input& input) {
-  advisor::AdvisorOptions options;
+  forecast::AdvisorOptions options;
   options.algorithm = input.schedule ? "auto" : flags.algorithm;
   options.chunk = task.chunk;
   options.ahead = task.ahead;
@@ -102,7 +102,7 @@ ScheduleSource source_for(const RunFlags& flags, const RunTask& task, bool is_on
   options.may_be_replaced = options.algorithm == "auto" && flags.trace.file.empty();
   options.shares_memory = is_one_machine && takes_shared_memory(task.transport);
   options.leaves_chunk_to_engine = true;  // The model's chunk is for links; memory and sockets have caches.
-  ScheduleSource advised = advisor::Advisor::source(std::make_shared<advisor::Advisor>(input.topology, options));
+  ScheduleSource advised = forecast::Advisor::source(std::make_shared<forecast::Advisor>(input.topology, options));
   if (!input.schedule) return advised;
   auto plan = std::make_shared<const Schedule>(std::move(*input.schedule));
   return [plan, advised, given = planners::FixedCut{task.chunk, task.ahead}](const Collective& collective,

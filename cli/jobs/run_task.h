@@ -22,7 +22,7 @@ struct RunTask {
   std::optional<Bytes> chunk;
   std::optional<std::uint32_t> ahead;
   TransportChoice transport = TransportChoice::automatic;
-  std::shared_ptr<const ChosenProfile> profile;  ///< What auto chooses by; null: links alone.
+  std::shared_ptr<const forecast::Software> profile;  ///< What auto chooses by; null: links alone.
 };
 
 /// Errors: invalid_input, naming the flag.

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "cli/candidates/walked_ring.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/output/progress.h"
+#include "forecast/walked_ring.h"
 #include "planners/bounds/bound.h"
 #include "planners/ring/ring_walks.h"
 
@@ -47,7 +47,7 @@ OrStop<SimulationWork> work_of_topology(const Console& console, const Prediction
   const auto planners = planners_for(*asked);
   if (flags.ecmp == 0 && !limits->any() &&
       std::ranges::find(planners, "ring", &planners::Planner::name) != planners.end()) {
-    ring = find_walked_ring(topology, *collective, prediction.sizes, prediction.options);
+    ring = forecast::find_walked_ring(topology, *collective, prediction.sizes, prediction.options);
   }
   auto candidates = plan_candidates(console, topology, *collective, *asked, least,
                                     {.limits = *limits,
@@ -74,7 +74,7 @@ OrStop<SimulationWork> work_of_topology(const Console& console, const Prediction
 }
 
 /// The fastest of the results at one size. "auto" repeats one of its planners: that one, where it was named itself.
-std::size_t fastest_of(const std::vector<CandidateRun>& results, std::size_t first, std::size_t count) {
+std::size_t fastest_of(const std::vector<forecast::CandidateRun>& results, std::size_t first, std::size_t count) {
   std::size_t best = first;
   for (std::size_t i = first + 1; i < first + count; ++i) {
     const auto time = results[i].report.elapsed, least = results[best].report.elapsed;
@@ -95,7 +95,8 @@ unsigned threads_for(const planners::Candidates& candidates) {
 
 /// Moves the algorithms whose plans cannot be run so to those that are refused; the others are shown. Errors: those of
 /// runs; that of the first such algorithm where no other is left.
-Result<void> refuse_columns(Simulation& simulation, const std::vector<std::vector<Result<CandidateRun>>>& by_size,
+Result<void> refuse_columns(Simulation& simulation,
+                            const std::vector<std::vector<Result<forecast::CandidateRun>>>& by_size,
                             std::vector<bool>& is_refused) {
   std::vector<planners::Refusal> refused;
   is_refused.assign(simulation.algorithms.size(), false);
@@ -115,9 +116,10 @@ Result<void> refuse_columns(Simulation& simulation, const std::vector<std::vecto
   return {};
 }
 
-Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& simulation, unsigned threads) {
+Result<void> run_sizes(const Console& console, forecast::CandidateRuns& runs, Simulation& simulation,
+                       unsigned threads) {
   Progress progress(console, "simulating", simulation.sizes.size() * simulation.algorithms.size());
-  std::vector<std::vector<Result<CandidateRun>>> by_size(simulation.sizes.size());
+  std::vector<std::vector<Result<forecast::CandidateRun>>> by_size(simulation.sizes.size());
   run_parallel(by_size.size(), threads, [&](std::size_t i) {
     // The largest take longest and come first.
     const std::size_t place = by_size.size() - 1 - i;
@@ -137,8 +139,8 @@ Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& 
     simulation.winners.push_back(fastest_of(simulation.results, first, simulation.algorithms.size()));
   }
   for (std::size_t i = 1; i < simulation.winners.size(); ++i) {
-    const CandidateRun& before = simulation.results[simulation.winners[i - 1]];
-    const CandidateRun& after = simulation.results[simulation.winners[i]];
+    const forecast::CandidateRun& before = simulation.results[simulation.winners[i - 1]];
+    const forecast::CandidateRun& after = simulation.results[simulation.winners[i]];
     if (before.planner() == after.planner()) continue;
     const auto crossover = runs.find_crossover(before.planner(), after.planner(), before.size, after.size);
     if (!crossover) return tl::unexpected(crossover.error());
@@ -166,8 +168,9 @@ OrStop<SimulationWork> find_work(const Console& console, const PredictionFlags& 
 }
 
 OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags& flags, const Topology& topology,
-                                  const SimulationWork& work, const Prediction& prediction, CandidateRuns& runs) {
-  const CandidateRuns::Options& options = prediction.options;
+                                  const SimulationWork& work, const Prediction& prediction,
+                                  forecast::CandidateRuns& runs) {
+  const forecast::CandidateRuns::Options& options = prediction.options;
   Simulation simulation;
   simulation.topology = &topology;
   simulation.collective = work.collective;
@@ -192,15 +195,15 @@ OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags&
   if (prediction.draws.count > 0) {
     Progress progress(console, "drawing paths", simulation.algorithms.size() * prediction.draws.count);
     simulation.draws = prediction.draws;
-    const auto drawn =
-        draw_paths(simulation.results, topology, options, prediction.draws, [&] { progress.step("paths drawn"); });
+    const auto drawn = forecast::draw_paths(simulation.results, topology, options, prediction.draws,
+                                            [&] { progress.step("paths drawn"); });
     if (!drawn) return stop(drawn.error());
   }
   return simulation;
 }
 
-Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& topology,
-                                  const CandidateRuns::Options& how) {
+Result<sim::Report> run_in_detail(const forecast::CandidateRun& result, const Topology& topology,
+                                  const forecast::CandidateRuns::Options& how) {
   sim::Options options = how.at(result.size, {result.report.chunk, result.report.ahead});
   if (result.setting != nullptr) {
     options.launch = result.setting->endpoints.launch;
@@ -217,13 +220,14 @@ Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& to
   }
   const auto simulator =
       result.setting != nullptr
-          ? CandidateSimulator::make(*candidate, result.setting->topology, result.setting->endpoints.engines())
-          : CandidateSimulator::make(*candidate, topology, how.circumstances.endpoints.engines());
+          ? forecast::CandidateSimulator::make(*candidate, result.setting->topology,
+                                               result.setting->endpoints.engines())
+          : forecast::CandidateSimulator::make(*candidate, topology, how.circumstances.endpoints.engines());
   if (!simulator) return tl::unexpected(simulator.error());
   return simulator->run(options);
 }
 
-std::string stored_form_text(const CandidateRun& result, const sim::Report& in_detail) {
+std::string stored_form_text(const forecast::CandidateRun& result, const sim::Report& in_detail) {
   if (result.candidate->walks.empty() || in_detail.elapsed == result.report.elapsed) return {};
   constexpr double micro = 1e6;
   return fmt::format(

@@ -7,10 +7,10 @@
 
 #include "cli/flags/inputs.h"
 #include "cli/flags/prediction_flags.h"
-#include "cli/jobs/candidate_runs.h"
 #include "cli/jobs/stop.h"
 #include "cli/output/console.h"
 #include "cli/reports/simulation_output.h"
+#include "forecast/candidate_runs.h"
 
 namespace espalier::cli {
 
@@ -22,7 +22,7 @@ struct SimulationWork {
 };
 
 /// The plan that was given, or what the planners of -a make of the topology, rings to be walked among it
-/// (find_walked_ring). Moves the plan out of the input.
+/// (forecast::find_walked_ring). Moves the plan out of the input.
 /// Errors: those of the planners when none makes anything; wrong usage for flags that contradict the input.
 OrStop<SimulationWork> find_work(const Console& console, const PredictionFlags& flags, Input& input,
                                  const Prediction& prediction);
@@ -30,14 +30,15 @@ OrStop<SimulationWork> find_work(const Console& console, const PredictionFlags& 
 /// Simulates all sizes with all algorithms, and finds the fastest and the crossovers. Its results point into `work` and
 /// `runs`, which must live as long.
 OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags& flags, const Topology& topology,
-                                  const SimulationWork& work, const Prediction& prediction, CandidateRuns& runs);
+                                  const SimulationWork& work, const Prediction& prediction,
+                                  forecast::CandidateRuns& runs);
 
 /// Runs one result again with its timeline and critical path, which large sweeps do without. Of rings that were walked
 /// their stored schedule runs; stored_form_text says where that takes another time.
-Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& topology,
-                                  const CandidateRuns::Options& how);
+Result<sim::Report> run_in_detail(const forecast::CandidateRun& result, const Topology& topology,
+                                  const forecast::CandidateRuns::Options& how);
 
 /// Why a run in detail does not take what the result takes; empty where it does.
-std::string stored_form_text(const CandidateRun& result, const sim::Report& in_detail);
+std::string stored_form_text(const forecast::CandidateRun& result, const sim::Report& in_detail);
 
 }  // namespace espalier::cli

@@ -87,9 +87,9 @@ OrStop<void> explain_table(const Console& console, const MeasuredQuestion& quest
   const auto candidates = plan_candidates(console, input.topology, explanation.collective, *algorithms, Bytes{},
                                           {.paths = paths_of(*chosen)});
   if (!candidates) return stop(candidates.error());
-  CandidateRuns::Options how;
+  forecast::CandidateRuns::Options how;
   how.profile = *chosen;
-  CandidateRuns runs(input.topology, *candidates, how);
+  forecast::CandidateRuns runs(input.topology, *candidates, how);
   explanation.profile = (*chosen)->shown;
   Progress progress(console, "simulating", times->size());
   for (const auto& [size, seconds] : *times) {

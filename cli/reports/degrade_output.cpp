@@ -73,7 +73,7 @@ double nccl_loss(const planners::Degradation& degradation, const NcclBeside& ncc
   return 1 - rest->run.busbw(degradation.damages[damage].outlook->collective) / whole;
 }
 
-nlohmann::ordered_json nccl_json(const profile::ProfiledSummary& summary, const Collective& collective) {
+nlohmann::ordered_json nccl_json(const forecast::ProfiledSummary& summary, const Collective& collective) {
   return {{"by", summary.by},
           {"time", summary.run.elapsed.seconds()},
           {"busbw", summary.run.busbw(collective)},

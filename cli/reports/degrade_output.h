@@ -7,16 +7,16 @@
 
 #include "base/units.h"
 #include "cli/output/table.h"
+#include "forecast/profiled_runs.h"
 #include "planners/damage/degrade.h"
-#include "profile/profiled_runs.h"
 
 namespace espalier::cli {
 
 /// Under a profile: what NCCL gives on the whole machine and on what each failure leaves.
 struct NcclBeside {
-  std::string profile;                            ///< "nccl-volta".
-  std::optional<profile::ProfiledSummary> whole;  ///< Absent where NCCL has nothing for the collective.
-  std::vector<std::optional<profile::ProfiledSummary>>
+  std::string profile;                             ///< "nccl-volta".
+  std::optional<forecast::ProfiledSummary> whole;  ///< Absent where NCCL has nothing for the collective.
+  std::vector<std::optional<forecast::ProfiledSummary>>
       damages;  ///< By damage, then absent as well; none without `whole`.
 };
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "advisor/run_limits.h"
 #include "cli/output/table.h"
+#include "forecast/run_limits.h"
 #include "planners/bounds/bound_prices.h"
 #include "planners/chooser.h"
 #include "planners/explain/class_loads.h"
@@ -34,7 +34,7 @@ struct Explanation {
   Loads loads;
   std::vector<planners::ClassLoad> classes;
   planners::TravelShape shape;
-  advisor::RunLimits limits;
+  forecast::RunLimits limits;
   std::vector<sim::CriticalShare> critical;
   std::string profile;                  ///< As shown, with the protocol; empty without one.
   std::string why;                      ///< Under a profile: what NCCL chose it by.

@@ -95,7 +95,7 @@ Json simulation_json(const Explanation& of) {
 
 Json improvements_json(const Explanation& of) {
   Json improvements = Json::array();
-  for (const advisor::Improvement& improvement : of.limits.improvements) {
+  for (const forecast::Improvement& improvement : of.limits.improvements) {
     improvements.push_back({{"change", improvement.change},
                             {"kind", improvement.kind},
                             {"time", improvement.elapsed.seconds()},

@@ -6,11 +6,11 @@
 
 #include "base/counted.h"
 #include "base/format_units.h"
-#include "cli/candidates/describe_repaired.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/condition_flags.h"
 #include "cli/flags/flag_values.h"
 #include "cli/reports/describe_bound.h"
+#include "cli/output/describe_repaired.h"
 #include "cli/reports/explanation.h"
 #include "schedule/relays.h"
 #include "topology/bundles.h"
@@ -162,7 +162,7 @@ std::string plan_text(const Explanation& of) {
   return of.classes.empty() ? text : text + table.text("    ");
 }
 
-std::string path_text(const advisor::RunLimits& limits) {
+std::string path_text(const forecast::RunLimits& limits) {
   const auto elapsed = static_cast<double>(limits.report.elapsed.count);
   const std::size_t steps = limits.report.critical_path.size();
   std::string text = fmt::format("  What the last byte waited for, in {} step{}:\n", steps, steps == 1 ? "" : "s");
@@ -259,7 +259,7 @@ std::string improvements_text(const Explanation& of) {
   table.add_column("with", "", Table::Align::left);
   std::size_t shown = 0;
   std::vector<std::string> useless;
-  for (const advisor::Improvement& improvement : of.limits.improvements) {
+  for (const forecast::Improvement& improvement : of.limits.improvements) {
     const double saved = 1 - static_cast<double>(improvement.elapsed.count) / static_cast<double>(elapsed.count);
     if (saved < least_shown) {
       useless.push_back(improvement.change);
@@ -338,7 +338,7 @@ Table improvements_table(const Explanation& of) {
   table.add_column("time", "(us)");
   table.add_column("saves", "(%)");
   const auto elapsed = static_cast<double>(std::max<std::int64_t>(of.limits.report.elapsed.count, 1));
-  for (const advisor::Improvement& improvement : of.limits.improvements) {
+  for (const forecast::Improvement& improvement : of.limits.improvements) {
     table.add_row({improvement.change, fmt::format("{:.2f}", improvement.elapsed.seconds() * 1e6),
                    percent(1 - static_cast<double>(improvement.elapsed.count) / elapsed)});
   }

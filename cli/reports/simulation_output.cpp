@@ -6,11 +6,11 @@
 
 #include "base/counted.h"
 #include "base/format_units.h"
-#include "cli/candidates/describe_repaired.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/condition_flags.h"
 #include "cli/output/table.h"
 #include "cli/reports/describe_bound.h"
+#include "cli/output/describe_repaired.h"
 #include "sim/core/utilisation.h"
 
 namespace espalier::cli {
@@ -18,7 +18,7 @@ namespace {
 
 std::string time_text(Picoseconds time) { return fmt::format("{:.2f}", static_cast<double>(time.count) / 1e6); }
 
-std::string bus_bandwidth(const CandidateRun& result, const Collective& collective) {
+std::string bus_bandwidth(const forecast::CandidateRun& result, const Collective& collective) {
   return fmt::format("{:.2f}", result.report.busbw(collective) / 1e9);
 }
 
@@ -84,7 +84,7 @@ std::string winners_text(const Simulation& simulation) {
 
 std::string limits_text(const Simulation& simulation) {
   if (simulation.winners.empty()) return {};
-  const CandidateRun& winner = simulation.results[simulation.winners.back()];
+  const forecast::CandidateRun& winner = simulation.results[simulation.winners.back()];
   const Topology& topology = *simulation.topology;
   const std::vector<sim::LinkShare> busiest = sim::busiest_links(winner.report, topology, topology.link_count());
   if (busiest.empty()) return {};
@@ -108,7 +108,7 @@ std::string place_of(const sim::CriticalStep& step, const Topology& topology) {
   return what + topology.node(step.node).id;
 }
 
-nlohmann::ordered_json result_json(const CandidateRun& result, const Simulation& simulation) {
+nlohmann::ordered_json result_json(const forecast::CandidateRun& result, const Simulation& simulation) {
   nlohmann::ordered_json entry = {
       {"size", result.size.count},
       {"count", result.size.count / simulation.element_size},
@@ -134,7 +134,7 @@ nlohmann::ordered_json result_json(const CandidateRun& result, const Simulation&
   return entry;
 }
 
-nlohmann::ordered_json limits_json(const CandidateRun& result, const Topology& topology) {
+nlohmann::ordered_json limits_json(const forecast::CandidateRun& result, const Topology& topology) {
   nlohmann::ordered_json links = nlohmann::ordered_json::array();
   constexpr std::size_t most = 16;
   for (const sim::LinkShare& busy : sim::busiest_links(result.report, topology, most)) {
@@ -156,7 +156,7 @@ Table simulation_table(const Simulation& simulation) {
     std::vector<std::string> cells = {std::to_string(size.count), std::to_string(size.count / simulation.element_size)};
     double best_of_bound = 0;
     for (std::size_t column = 0; column < columns; ++column) {
-      const CandidateRun& result = simulation.results[row * columns + column];
+      const forecast::CandidateRun& result = simulation.results[row * columns + column];
       cells.push_back(time_text(result.report.elapsed));
       cells.push_back(bus_bandwidth(result, simulation.collective));
       if (result.ecmp) {
@@ -167,7 +167,7 @@ Table simulation_table(const Simulation& simulation) {
       best_of_bound =
           std::max(best_of_bound, result.report.of_bound(simulation.bound.time_per_byte, simulation.collective));
     }
-    const CandidateRun& winner = simulation.results[simulation.winners[row]];
+    const forecast::CandidateRun& winner = simulation.results[simulation.winners[row]];
     if (columns > 1) cells.push_back(winner.planner());
     cells.push_back(percent(best_of_bound));
     cells.push_back(std::to_string(winner.report.chunk.count));
@@ -179,12 +179,12 @@ Table simulation_table(const Simulation& simulation) {
 std::string simulation_text(const Simulation& simulation) {
   std::string text = header_text(simulation) + simulation_table(simulation).text() + "#\n";
   if (simulation.algorithms.size() > 1) text += winners_text(simulation);
-  for (const Crossover& crossover : simulation.crossovers) {
+  for (const forecast::Crossover& crossover : simulation.crossovers) {
     text +=
         fmt::format("# crossover: {} -> {} at {}\n", crossover.from, crossover.to, format_rounded_size(crossover.size));
   }
   text += limits_text(simulation);
-  const auto is_repaired = [](const CandidateRun& result) { return result.candidate->repaired != nullptr; };
+  const auto is_repaired = [](const forecast::CandidateRun& result) { return result.candidate->repaired != nullptr; };
   if (std::ranges::any_of(simulation.results, is_repaired)) {
     text += repaired_text(*std::ranges::find_if(simulation.results, is_repaired)->candidate);
   }
@@ -212,14 +212,15 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   }
   document["bound"] = bound_json(simulation.bound, simulation.collective, *simulation.topology);
   document["results"] = nlohmann::ordered_json::array();
-  for (const CandidateRun& result : simulation.results) document["results"].push_back(result_json(result, simulation));
+  for (const forecast::CandidateRun& result : simulation.results)
+    document["results"].push_back(result_json(result, simulation));
   document["winners"] = nlohmann::ordered_json::array();
   for (const std::size_t winner : simulation.winners) {
-    const CandidateRun& result = simulation.results[winner];
+    const forecast::CandidateRun& result = simulation.results[winner];
     document["winners"].push_back({{"size", result.size.count}, {"algorithm", result.planner()}});
   }
   document["crossovers"] = nlohmann::ordered_json::array();
-  for (const Crossover& crossover : simulation.crossovers) {
+  for (const forecast::Crossover& crossover : simulation.crossovers) {
     document["crossovers"].push_back({{"from", crossover.from}, {"to", crossover.to}, {"size", crossover.size.count}});
   }
   document["limits"] = nlohmann::ordered_json::array();
@@ -235,7 +236,7 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   return document;
 }
 
-Table critical_path_table(const CandidateRun& result, const Topology& topology) {
+Table critical_path_table(const forecast::CandidateRun& result, const Topology& topology) {
   Table table;
   table.add_column("begin", "(us)");
   table.add_column("end", "(us)");
@@ -250,11 +251,11 @@ Table critical_path_table(const CandidateRun& result, const Topology& topology) 
   return table;
 }
 
-std::string critical_path_text(const CandidateRun& result, const Topology& topology) {
+std::string critical_path_text(const forecast::CandidateRun& result, const Topology& topology) {
   return "# critical path: what the last byte waited for\n" + critical_path_table(result, topology).text();
 }
 
-nlohmann::ordered_json critical_path_json(const CandidateRun& result, const Topology& topology) {
+nlohmann::ordered_json critical_path_json(const forecast::CandidateRun& result, const Topology& topology) {
   nlohmann::ordered_json steps = nlohmann::ordered_json::array();
   for (const sim::CriticalStep& step : result.report.critical_path) {
     steps.push_back({{"begin", step.begin.seconds()},

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/candidates/ecmp_runs.h"
-#include "cli/jobs/candidate_runs.h"
 #include "cli/output/table.h"
+#include "forecast/candidate_runs.h"
+#include "forecast/ecmp_runs.h"
 
 namespace espalier::cli {
 
@@ -17,15 +17,15 @@ struct Simulation {
   Bound bound;
   sim::ModelKind model = sim::ModelKind::link;
   sim::Circumstances circumstances;
-  EcmpDraws draws;      ///< None: routes are as planned.
-  std::string profile;  ///< As shown; empty without one.
-  std::string type;     ///< Element type.
+  forecast::EcmpDraws draws;  ///< None: routes are as planned.
+  std::string profile;        ///< As shown; empty without one.
+  std::string type;           ///< Element type.
   std::int64_t element_size = 4;
   std::vector<std::string> algorithms;  ///< In column order; those that refused are left out.
   std::vector<Bytes> sizes;
-  std::vector<CandidateRun> results;  ///< Size by size, algorithm by algorithm.
+  std::vector<forecast::CandidateRun> results;  ///< Size by size, algorithm by algorithm.
   std::vector<std::size_t> winners;  ///< For each size the index into `results`, "auto" only where no other is as fast.
-  std::vector<Crossover> crossovers;
+  std::vector<forecast::Crossover> crossovers;
   std::vector<planners::Refusal> refused;  ///< Asked for, but not made.
 };
 
@@ -34,8 +34,8 @@ std::string simulation_text(const Simulation& simulation);
 nlohmann::ordered_json simulation_json(const Simulation& simulation);
 
 /// The critical path in time order: as a table, and as [{begin, end, queued, transfer, chunk, where}].
-Table critical_path_table(const CandidateRun& result, const Topology& topology);
-std::string critical_path_text(const CandidateRun& result, const Topology& topology);
-nlohmann::ordered_json critical_path_json(const CandidateRun& result, const Topology& topology);
+Table critical_path_table(const forecast::CandidateRun& result, const Topology& topology);
+std::string critical_path_text(const forecast::CandidateRun& result, const Topology& topology);
+nlohmann::ordered_json critical_path_json(const forecast::CandidateRun& result, const Topology& topology);
 
 }  // namespace espalier::cli

@@ -3,17 +3,17 @@
 #include <span>
 
 #include "base/parallel.h"
-#include "cli/candidates/candidate_simulator.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/prediction_flags.h"
-#include "cli/jobs/candidate_runs.h"
 #include "cli/measured/explain_measured.h"
 #include "cli/output/json_text.h"
 #include "cli/output/progress.h"
 #include "cli/reports/explanation.h"
 #include "cli/scenarios/simulate_scenario.h"
 #include "cli/verbs/commands.h"
+#include "forecast/candidate_runs.h"
+#include "forecast/candidate_simulator.h"
 #include "planners/bounds/bound.h"
 #include "planners/ring/ring_walks.h"
 #include "planners/symmetric/repaired_plan.h"
@@ -23,7 +23,7 @@ namespace {
 
 /// The candidates, the plan as one more in front of them where one was given.
 OrStop<planners::Candidates> collect_candidates(const Console& console, const PredictionFlags& flags, Input& input,
-                                                Bytes size, const std::shared_ptr<const ChosenProfile>& profile) {
+                                                Bytes size, const std::shared_ptr<const forecast::Software>& profile) {
   const bool has_profile = profile != nullptr;
   if (input.schedule) {
     if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
@@ -91,20 +91,20 @@ Loads loads_of(const planners::Candidate& candidate, const Topology& topology) {
 }
 
 /// How a candidate runs that is not stored; nothing for one that is.
-advisor::RunOn run_on(const planners::Candidate& candidate) {
+forecast::RunOn run_on(const planners::Candidate& candidate) {
   if (candidate.is_stored()) return {};
   return [&candidate](const Topology& on, const sim::Options& how, const sim::CopyEngines& engines) {
-    const auto simulator = CandidateSimulator::make(candidate, on, engines);
+    const auto simulator = forecast::CandidateSimulator::make(candidate, on, engines);
     return simulator ? simulator->run(how) : Result<sim::Report>(tl::unexpected(simulator.error()));
   };
 }
 
 Result<Explanation> explain(const Topology& topology, const Explained& explained, const Prediction& prediction,
-                            const planners::Candidates& candidates, CandidateRuns& runs) {
+                            const planners::Candidates& candidates, forecast::CandidateRuns& runs) {
   std::span<const planners::Candidate> others = candidates.made;
   const planners::Candidate& candidate = *explained.candidate;
   const Schedule& schedule = candidate.schedule;
-  const CandidateRuns::Options& options = prediction.options;
+  const forecast::CandidateRuns::Options& options = prediction.options;
   Explanation explanation;
   explanation.topology = &topology;
   explanation.schedule = &schedule;
@@ -137,7 +137,7 @@ Result<Explanation> explain(const Topology& topology, const Explained& explained
   const bool are_known = others.size() > 1 && how.conditions.jitter_ppm == 0;
   const sim::Endpoints& endpoints =
       explained.setting != nullptr ? explained.setting->endpoints : options.circumstances.endpoints;
-  auto limits = advisor::find_run_limits(
+  auto limits = forecast::find_run_limits(
       schedule, explained.setting != nullptr ? explained.setting->topology : topology, how, others, endpoints.engines(),
       usable_threads(), are_known ? runs.evaluator() : planners::Evaluate(), run_on(candidate));
   if (!limits) return tl::unexpected(limits.error());
@@ -153,13 +153,14 @@ Result<Explanation> explain(const Topology& topology, const Explained& explained
 }
 
 /// What each takes, NCCL's own too.
-Result<std::vector<planners::Trial>> run_each(CandidateRuns& runs, const planners::Candidates& candidates, Bytes size) {
-  std::vector<std::optional<Result<CandidateRun>>> ran(candidates.made.size());
+Result<std::vector<planners::Trial>> run_each(forecast::CandidateRuns& runs, const planners::Candidates& candidates,
+                                              Bytes size) {
+  std::vector<std::optional<Result<forecast::CandidateRun>>> ran(candidates.made.size());
   run_parallel(ran.size(), usable_threads(),
                [&](std::size_t i) { ran[i] = runs.run(candidates.made[i].planner, size); });
   std::vector<planners::Trial> trials;
   for (std::size_t i = 0; i < ran.size(); ++i) {
-    const Result<CandidateRun>& run = *ran[i];
+    const Result<forecast::CandidateRun>& run = *ran[i];
     if (!run) return tl::unexpected(run.error());
     trials.push_back({&candidates.made[i], static_cast<const RunReport&>(run->report), 0});
   }
@@ -168,7 +169,7 @@ Result<std::vector<planners::Trial>> run_each(CandidateRuns& runs, const planner
 }
 
 /// The plan where one was given, what NCCL takes where only that competes, else the fastest.
-Result<Explained> pick(CandidateRuns& runs, const planners::Candidates& candidates, Bytes size, bool is_plan,
+Result<Explained> pick(forecast::CandidateRuns& runs, const planners::Candidates& candidates, Bytes size, bool is_plan,
                        bool has_profile) {
   Explained explained;
   std::string name = candidates.made.front().planner;
@@ -199,7 +200,7 @@ Result<Explained> pick(CandidateRuns& runs, const planners::Candidates& candidat
 
 ExitCode compare_and_explain(const Console& console, const Topology& topology, const planners::Candidates& candidates,
                              const Prediction& prediction, bool is_plan) {
-  CandidateRuns runs(topology, candidates, prediction.options);
+  forecast::CandidateRuns runs(topology, candidates, prediction.options);
   std::optional<Progress> progress(std::in_place, console, "simulating what was planned", 0);
   auto explained = pick(runs, candidates, prediction.sizes.front(), is_plan, prediction.options.profile != nullptr);
   if (!explained) return console.refuse(explained.error());

@@ -5,22 +5,22 @@
 #include "base/counted.h"
 #include "base/format_units.h"
 #include "base/parallel.h"
-#include "cli/candidates/describe_repaired.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/flag_values.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/modes.h"
 #include "cli/flags/packing_flags.h"
-#include "cli/jobs/candidate_runs.h"
 #include "cli/jobs/chosen_profile.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
 #include "cli/output/progress.h"
 #include "cli/output/table.h"
 #include "cli/reports/describe_bound.h"
+#include "cli/output/describe_repaired.h"
 #include "cli/verbs/commands.h"
 #include "cli/verbs/groups.h"
+#include "forecast/candidate_runs.h"
 #include "planners/lp/trees/tree_memory.h"
 #include "planners/symmetric/rank_part.h"
 #include "planners/symmetric/symmetric_plan.h"
@@ -256,7 +256,8 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   planners::FixedCut nothing_fixed;
   nothing_fixed.threads = usable_threads();
-  CandidateRuns runs(*topology, *candidates, {size_of(usual_type), nothing_fixed, sim::ModelKind::link, {}, *profile});
+  forecast::CandidateRuns runs(*topology, *candidates,
+                               {size_of(usual_type), nothing_fixed, sim::ModelKind::link, {}, *profile});
   const std::string shown = *profile ? (*profile)->shown : std::string();
   const auto choice = [&] {
     const Progress progress(console, "simulating what was planned", 0);

@@ -53,11 +53,11 @@ struct Findings {
 
 /// The run that is looked at closely: that of a measured timeline, of --timeline, or the fastest at the largest size
 /// whose timeline fits into the page.
-OrStop<const CandidateRun*> find_close_run(const ReportFlags& flags, const Findings& findings) {
+OrStop<const forecast::CandidateRun*> find_close_run(const ReportFlags& flags, const Findings& findings) {
   const Simulation& simulation = findings.simulation;
   const auto winner = [&](std::size_t row) { return &simulation.results[simulation.winners[row]]; };
   if (flags.timeline_size.empty()) {
-    if (const CandidateRun* const run = find_measured_run(simulation, findings.measured)) return run;
+    if (const forecast::CandidateRun* const run = find_measured_run(simulation, findings.measured)) return run;
     std::size_t row = simulation.winners.size() - 1;
     while (row > 0 && winner(row)->report.events > most_close_events) --row;
     return winner(row);
@@ -103,7 +103,7 @@ std::vector<report::Curve> predicted_curves(const Simulation& simulation) {
   std::vector<report::Curve> curves;
   for (const std::string& algorithm : simulation.algorithms) {
     report::Curve curve{algorithm, {}};
-    for (const CandidateRun& result : simulation.results) {
+    for (const forecast::CandidateRun& result : simulation.results) {
       if (result.algorithm != algorithm) continue;
       const std::string by = result.by() == algorithm ? "" : result.by();
       curve.points.push_back({result.size, result.report.elapsed.seconds(), by});
@@ -122,11 +122,11 @@ report::PlanReport make_report(const ReportFlags& flags, const Input& input, con
   if (!report.bound.cut.empty()) report.cut = cut_text(report.bound, input.topology);
   report.predicted = predicted_curves(simulation);
   for (const std::size_t index : simulation.winners) {
-    const CandidateRun& winner = simulation.results[index];
+    const forecast::CandidateRun& winner = simulation.results[index];
     report.fastest.push_back({winner.size, winner.planner(), winner.report.elapsed.seconds(),
                               sim::busiest_links(winner.report, input.topology, named_links)});
   }
-  for (const Crossover& crossover : simulation.crossovers) {
+  for (const forecast::Crossover& crossover : simulation.crossovers) {
     report.crossovers.push_back({crossover.from, crossover.to, crossover.size});
   }
   report.assumptions.push_back(settings_table(flags, simulation));
@@ -192,7 +192,7 @@ OrStop<void> report_on(const Console& console, const CLI::App& command, const Re
   }
   const auto work = find_work(console, flags, input, *prediction);
   if (!work) return tl::unexpected(work.error());
-  CandidateRuns runs(input.topology, work->candidates, prediction->options);
+  forecast::CandidateRuns runs(input.topology, work->candidates, prediction->options);
   auto simulation = simulate_sizes(console, flags, input.topology, *work, *prediction, runs);
   if (!simulation) return tl::unexpected(simulation.error());
   findings.simulation = std::move(*simulation);

@@ -26,9 +26,9 @@ struct SimulateFlags : PredictionFlags {
 };
 
 OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simulation& simulation,
-                  const CandidateRuns::Options& how) {
+                  const forecast::CandidateRuns::Options& how) {
   const Topology& topology = *simulation.topology;
-  CandidateRun last = simulation.results.back();
+  forecast::CandidateRun last = simulation.results.back();
   if (!flags.trace.file.empty() || flags.critical_path) {
     auto report = run_in_detail(last, topology, how);
     if (!report) return stop(report.error());
@@ -56,16 +56,16 @@ OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simu
 OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input& input) {
   const auto prediction = flags.resolve(input.profile);
   if (!prediction) return usage(prediction.error());
-  const CandidateRuns::Options& options = prediction->options;
+  const forecast::CandidateRuns::Options& options = prediction->options;
   const auto work = find_work(console, flags, input, *prediction);
   if (!work) return tl::unexpected(work.error());
   if ((!flags.trace.file.empty() || flags.critical_path) && prediction->sizes.size() * work->algorithms.size() != 1) {
     return usage({ErrorCode::invalid_input, "--trace and --critical-path are of one run",
                   "name one size with -s and one algorithm with -a"});
   }
-  CandidateRuns::Options of_runs = options;
+  forecast::CandidateRuns::Options of_runs = options;
   if (prediction->sizes.size() == 1) of_runs.cut.threads = usable_threads();  // else sizes are run side by side
-  CandidateRuns runs(input.topology, work->candidates, of_runs);
+  forecast::CandidateRuns runs(input.topology, work->candidates, of_runs);
   const auto simulation = simulate_sizes(console, flags, input.topology, *work, *prediction, runs);
   if (!simulation) return tl::unexpected(simulation.error());
   return show(console, flags, *simulation, options);

@@ -10,7 +10,6 @@
 #include "cli/flags/inputs.h"
 #include "cli/flags/modes.h"
 #include "cli/flags/sizes.h"
-#include "cli/jobs/candidate_runs.h"
 #include "cli/jobs/chosen_profile.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
@@ -18,6 +17,7 @@
 #include "cli/reports/nccl_tuner_output.h"
 #include "cli/reports/tune_output.h"
 #include "cli/verbs/commands.h"
+#include "forecast/candidate_runs.h"
 
 namespace espalier::cli {
 namespace {
@@ -34,8 +34,9 @@ struct TuneFlags {
 
 ExitCode tune(const Console& console, const Topology& topology, const Collective& collective,
               planners::Candidates candidates, const std::vector<Bytes>& sizes, const planners::RegionOptions& options,
-              ElementType type, const std::string& nccl_tuner, const std::shared_ptr<const ChosenProfile>& profile) {
-  CandidateRuns runs(topology, candidates, {size_of(type), {}, sim::ModelKind::link, {}, profile});
+              ElementType type, const std::string& nccl_tuner,
+              const std::shared_ptr<const forecast::Software>& profile) {
+  forecast::CandidateRuns runs(topology, candidates, {size_of(type), {}, sim::ModelKind::link, {}, profile});
   auto regions = [&] {
     Progress progress(console, "tuning", 2 * sizes.size());
     return planners::find_regions(candidates, sizes, options, runs.times(),

@@ -1,13 +1,13 @@
 #include <map>
 #include <mutex>
 
-#include "advisor/advisor.h"
 #include "base/element.h"
 #include "engine/communicator/communicator.h"
 #include "engine/launch/detect_launch.h"
 #include "engine/launch/join_options.h"
 #include "engine/launch/shared_secret.h"
 #include "engine/rendezvous/secret.h"
+#include "forecast/advisor.h"
 #include "python/bind/bindings.h"
 #include "python/bind/call_arrays.h"
 #include "python/bind/lone_rank.h"
@@ -33,10 +33,10 @@ struct StartedCall {
 };
 
 ScheduleSource advised(const Topology& topology, const std::string& algorithm, bool shares_memory) {
-  advisor::AdvisorOptions options{.algorithm = algorithm, .leaves_chunk_to_engine = true};
+  forecast::AdvisorOptions options{.algorithm = algorithm, .leaves_chunk_to_engine = true};
   options.may_be_replaced = algorithm == "auto";
   options.shares_memory = shares_memory;
-  return advisor::Advisor::source(std::make_shared<advisor::Advisor>(topology, options));
+  return forecast::Advisor::source(std::make_shared<forecast::Advisor>(topology, options));
 }
 
 ScheduleSource fully_connected(std::size_t ranks, const std::string& algorithm, bool shares_memory) {

@@ -9,8 +9,8 @@
 #include "compare/compare_timelines.h"
 #include "compare/overlay_svg.h"
 #include "compare/read/read_run.h"
+#include "forecast/profiled_runs.h"
 #include "planners/bounds/bound.h"
-#include "profile/profiled_runs.h"
 #include "profile/read_profile.h"
 #include "schedule/timeline/chrome_trace.h"
 
@@ -99,14 +99,14 @@ class ProfiledSimulation {
     candidates_.bound = value_of(planners::compute_bound(*topology_, schedule.collective));
     name_ = schedule.algorithm.empty() ? "plan" : schedule.algorithm;
     candidates_.made.push_back({name_, schedule, planners::ChunkModel(schedule, *topology_)});
-    profile::ProfiledRuns::Options options = profiled_options(path, launch);
+    forecast::ProfiledRuns::Options options = profiled_options(path, launch);
     options.model = value_of(sim::parse_model(model));
-    runs_ = std::make_unique<profile::ProfiledRuns>(*topology_, candidates_, options);
+    runs_ = std::make_unique<forecast::ProfiledRuns>(*topology_, candidates_, options);
   }
 
   /// (report, protocol).
   py::tuple run(std::int64_t size) {
-    std::optional<Result<profile::ProfiledRun>> run;
+    std::optional<Result<forecast::ProfiledRun>> run;
     {
       const py::gil_scoped_release release;
       run = runs_->run(name_, Bytes{size});
@@ -119,12 +119,12 @@ class ProfiledSimulation {
   std::shared_ptr<const Topology> topology_;
   planners::Candidates candidates_;
   std::string name_;
-  std::unique_ptr<profile::ProfiledRuns> runs_;
+  std::unique_ptr<forecast::ProfiledRuns> runs_;
 };
 
 }  // namespace
 
-profile::ProfiledRuns::Options profiled_options(const std::string& path, const std::string& launch) {
+forecast::ProfiledRuns::Options profiled_options(const std::string& path, const std::string& launch) {
   profile::ProfileReading reading = profile::read_profile_file(path);
   if (!reading.profile) {
     const Diagnostic& first = reading.diagnostics.front();

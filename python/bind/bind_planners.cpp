@@ -1,12 +1,12 @@
 #include <algorithm>
 
+#include "forecast/profiled_runs.h"
 #include "planners/bounds/bound.h"
 #include "planners/chooser.h"
 #include "planners/groups/plan_groups.h"
 #include "planners/nccl/nccl.h"
 #include "planners/packing/pruned_packing.h"
 #include "planners/planner.h"
-#include "profile/profiled_runs.h"
 #include "python/bind/bind_compare.h"
 #include "python/bind/bindings.h"
 #include "sim/simulate.h"
@@ -97,7 +97,7 @@ Plan plan(std::shared_ptr<Topology> topology, const std::string& name, const Pla
           std::optional<std::int64_t> root, std::vector<std::int64_t> shares) {
   const Collective collective = collective_on(*topology, name, root, std::move(shares));
   const py::gil_scoped_release release;
-  std::optional<profile::ProfiledRuns::Options> costs;
+  std::optional<forecast::ProfiledRuns::Options> costs;
   if (!request.profile.empty()) costs = profiled_options(request.profile, request.launch);
   planners::CandidateOptions options;
   options.context.on_round = [](const planners::ProgramRound&) { check_signals(); };
@@ -110,7 +110,7 @@ Plan plan(std::shared_ptr<Topology> topology, const std::string& name, const Pla
   if (candidates.made.empty()) throw ErrorRaised(candidates.refused.front().error);
   if (!is_choice) return {topology, candidates.made.front().schedule, true};
   if (!costs) return {topology, fastest(candidates, *topology, {request.size}), true};
-  profile::ProfiledRuns runs(*topology, candidates, *costs);
+  forecast::ProfiledRuns runs(*topology, candidates, *costs);
   return {topology, value_of(runs.run(request.algorithm, Bytes{request.size})).candidate->schedule, true};
 }
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "advisor/advisor.h"
+#include "forecast/advisor.h"
 #include "python/bind/lone_rank.h"
 #include "schedule/json/schedule_json.h"
 #include "schedule/verify/verify.h"
@@ -61,12 +61,12 @@ Result<GroupSchedules> schedules_for(const BackendSettings& settings, std::size_
   if (!network) return tl::unexpected(network.error());
   engine::VerbsOptions verbs;
   engine::set_rails(verbs, *network);
-  advisor::AdvisorOptions options{.algorithm = settings.algorithm, .leaves_chunk_to_engine = true};
+  forecast::AdvisorOptions options{.algorithm = settings.algorithm, .leaves_chunk_to_engine = true};
   options.may_be_replaced = settings.algorithm == "auto";
   const auto advised = [network = *std::move(network), options](bool shares_memory) {
-    advisor::AdvisorOptions known = options;
+    forecast::AdvisorOptions known = options;
     known.shares_memory = shares_memory;
-    return advisor::Advisor::source(std::make_shared<advisor::Advisor>(network, std::move(known)));
+    return forecast::Advisor::source(std::make_shared<forecast::Advisor>(network, std::move(known)));
   };
   std::vector<PlanInUse> plans;
   for (const PlanForSizes& named : settings.plans) {

@@ -6,13 +6,13 @@
 #include "cli/flags/flag_values.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/modes.h"
-#include "cli/jobs/candidate_runs.h"
 #include "cli/jobs/chosen_profile.h"
 #include "cli/output/json_text.h"
 #include "cli/output/progress.h"
 #include "cli/reports/degrade_output.h"
 #include "cli/verbs/topo/topo.h"
-#include "profile/profiled_runs.h"
+#include "forecast/candidate_runs.h"
+#include "forecast/profiled_runs.h"
 #include "topology/without.h"
 
 namespace espalier::cli {
@@ -29,16 +29,17 @@ struct DegradeFlags {
 };
 
 /// With the costs of a profile.
-profile::ProfiledRuns::Options options_of(const ChosenProfile& chosen) {
+forecast::ProfiledRuns::Options options_of(const forecast::Software& chosen) {
   return {chosen.profile, chosen.launch, chosen.protocol, size_of(usual_type), {}, sim::ModelKind::link, {}};
 }
 
 /// What NCCL gives on the whole machine and on what each failure leaves.
 Result<NcclBeside> run_nccl_beside(const Topology& topology, const planners::Degradation& degradation, Bytes size,
-                                   const ChosenProfile& chosen, const std::function<void(const std::string&)>& tell) {
-  const profile::ProfiledRuns::Options options = options_of(chosen);
+                                   const forecast::Software& chosen,
+                                   const std::function<void(const std::string&)>& tell) {
+  const forecast::ProfiledRuns::Options options = options_of(chosen);
   NcclBeside beside{chosen.shown, std::nullopt, {}};
-  auto whole = profile::run_nccl(topology, degradation.healthy.collective, size, options);
+  auto whole = forecast::run_nccl(topology, degradation.healthy.collective, size, options);
   if (!whole && whole.error().code != ErrorCode::unsupported) return tl::unexpected(whole.error());
   if (!whole) return beside;
   beside.whole = *std::move(whole);
@@ -48,7 +49,7 @@ Result<NcclBeside> run_nccl_beside(const Topology& topology, const planners::Deg
     tell(damage.failure.name);
     const auto rest = without(topology, damage.failure.parts, damage.failure.name);
     if (!rest) return tl::unexpected(rest.error());
-    auto ran = profile::run_nccl(*rest, damage.outlook->collective, size, options);
+    auto ran = forecast::run_nccl(*rest, damage.outlook->collective, size, options);
     if (ran) {
       of_damage = *std::move(ran);
     } else if (ran.error().code != ErrorCode::unsupported && ran.error().code != ErrorCode::infeasible) {
@@ -84,11 +85,11 @@ ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags
       flags.bound_only ? std::vector<planners::Planner>() : planners_for(*algorithms);
   const auto chosen = flags.profile.resolve({}, flags.bound_only ? std::string() : machine->profile);
   if (!chosen) return console.refuse_usage(chosen.error());
-  CandidateRuns::Options how;
+  forecast::CandidateRuns::Options how;
   how.element_size = size_of(usual_type);
   how.profile = *chosen;
   const planners::ChooseOn choose_on = [&](const Topology& on, const planners::Candidates& candidates, Bytes at) {
-    return CandidateRuns(on, candidates, how).choose(at);
+    return forecast::CandidateRuns(on, candidates, how).choose(at);
   };
   planners::DegradeOptions options{*size, planners, flags.ranks};
   options.may_be_unstored = *chosen == nullptr;

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "cli/candidates/candidate_simulator.h"
 #include "cli/verbs/commands.h"
+#include "forecast/candidate_simulator.h"
 #include "planners/planner.h"
 #include "tests/property/cli/printed.h"
 #include "topology/generate/generate.h"
@@ -49,7 +49,7 @@ TEST(DeadlineOfCandidates, IsKeptInEveryForm) {
   int late = 0, symmetric = 0;
   for (const planners::Candidate& candidate : candidates->made) {
     SCOPED_TRACE(candidate.planner);
-    const auto simulator = CandidateSimulator::make(candidate, whole, {});
+    const auto simulator = forecast::CandidateSimulator::make(candidate, whole, {});
     if (!simulator) continue;
     sim::Options how;
     how.size = {256 << 20};

@@ -43,8 +43,8 @@ TEST(Damage, LikeDamageGivesEqualPredictions) {
     if (has_root(kind)) continue;
     const Bytes size = test::one_of(random, sizes);
     const auto options = test::options_of(machine);
-    const auto first = run_nccl(*one, test::on(*one, kind), size, options);
-    const auto second = run_nccl(*two, test::on(*two, kind), size, options);
+    const auto first = forecast::run_nccl(*one, test::on(*one, kind), size, options);
+    const auto second = forecast::run_nccl(*two, test::on(*two, kind), size, options);
     const std::string what = machine.name + " " + std::string(to_string(kind)) + " " + std::to_string(size.count) +
                              " without" + name_of(topology, parts) + " or" + name_of(topology, other);
     ASSERT_EQ(first.has_value(), second.has_value()) << what;
@@ -60,7 +60,7 @@ TEST(Damage, LikeDamageGivesEqualPredictions) {
 
 /// By algorithm and protocol, how long NCCL's own schedules take.
 std::map<std::string, Picoseconds> times_of(const Topology& topology, CollectiveKind kind, Bytes size,
-                                            ProfiledRuns::Options options) {
+                                            forecast::ProfiledRuns::Options options) {
   std::map<std::string, Picoseconds> times;
   const auto candidates = planners::make_candidates(topology, test::on(topology, kind), planners::nccl_planners(),
                                                     {.paths = options.profile.paths});
@@ -68,12 +68,12 @@ std::map<std::string, Picoseconds> times_of(const Topology& topology, Collective
   for (const auto& candidate : candidates->made) {
     for (const sim::Protocol protocol : {sim::Protocol::ll, sim::Protocol::ll128, sim::Protocol::simple}) {
       options.protocol = protocol;
-      const auto ran = ProfiledRuns(topology, *candidates, options).run(candidate.planner, size);
+      const auto ran = forecast::ProfiledRuns(topology, *candidates, options).run(candidate.planner, size);
       if (ran) times[candidate.planner + "/" + std::string(sim::to_string(protocol))] = ran->report.elapsed;
     }
   }
   options.protocol.reset();
-  if (const auto ran = ProfiledRuns(topology, *candidates, options).run("nccl", size)) {
+  if (const auto ran = forecast::ProfiledRuns(topology, *candidates, options).run("nccl", size)) {
     times["nccl (" + ran->candidate->planner + "/" + std::string(sim::to_string(ran->protocol)) + ")"] =
         ran->report.elapsed;
   }

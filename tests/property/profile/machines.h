@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/random.h"
+#include "forecast/profiled_runs.h"
 #include "planners/nccl/nccl.h"
 #include "planners/symmetry/colored_graph.h"
 #include "planners/symmetry/network_graph.h"
-#include "profile/profiled_runs.h"
 #include "profile/read_profile.h"
 #include "topology/cables.h"
 #include "topology/without.h"
@@ -43,10 +43,10 @@ inline Topology read_machine(const Machine& machine) {
   return *std::move(reading.topology);
 }
 
-inline ProfiledRuns::Options options_of(const Machine& machine) {
+inline forecast::ProfiledRuns::Options options_of(const Machine& machine) {
   ProfileReading reading = read_profile_file(ESPALIER_SOURCE_DIR "/configs/profiles/" + machine.profile + ".yaml");
   EXPECT_TRUE(reading.profile) << machine.profile;
-  ProfiledRuns::Options options{*std::move(reading.profile), {}, {}, 4, {}, sim::ModelKind::link, {}};
+  forecast::ProfiledRuns::Options options{*std::move(reading.profile), {}, {}, 4, {}, sim::ModelKind::link, {}};
   options.launch = options.profile.launches.front().second;
   return options;
 }

@@ -19,7 +19,7 @@ TEST(Sends, AutoIsNeverSlowerThanNccl) {
       const auto candidates =
           planners::make_candidates(topology, test::on(topology, kind), all, {.paths = options.profile.paths});
       ASSERT_TRUE(candidates) << machine.name;
-      ProfiledRuns runs(topology, *candidates, options);
+      forecast::ProfiledRuns runs(topology, *candidates, options);
       for (const Bytes size : {Bytes{64 << 10}, Bytes{4 << 20}, Bytes{1 << 30}}) {
         const auto nccl = runs.run("nccl", size), own = runs.run("auto", size);
         ASSERT_TRUE(nccl && own) << machine.name << " " << to_string(kind);

@@ -11,7 +11,7 @@
 #include "sim/critical_path/path_times.h"
 #include "sim/simulate.h"
 
-namespace espalier::advisor {
+namespace espalier::forecast {
 
 /// One change, and the run with it.
 struct Improvement {
@@ -48,4 +48,4 @@ Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topo
                                   const sim::CopyEngines& engines = {}, unsigned threads = 1,
                                   const planners::Evaluate& run_other = {}, const RunOn& run_on = {});
 
-}  // namespace espalier::advisor
+}  // namespace espalier::forecast

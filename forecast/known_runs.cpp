@@ -1,13 +1,13 @@
-#include "sim/known_runs.h"
+#include "forecast/known_runs.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/check.h"
 
-namespace espalier::sim {
+namespace espalier::forecast {
 
-Result<Report> KnownRuns::run(const Key& key, const SimulateUntil& simulate) {
+Result<sim::Report> KnownRuns::run(const Key& key, const SimulateUntil& simulate) {
   const auto report = find(key, no_deadline, simulate);
   if (!report) return tl::unexpected(report.error());
   ESPALIER_CHECK(*report != nullptr, "without a deadline nothing is late");
@@ -22,7 +22,7 @@ Result<std::optional<RunReport>> KnownRuns::run_until(const Key& key, Picosecond
   return static_cast<const RunReport&>(**report);
 }
 
-Result<const Report*> KnownRuns::find(const Key& key, Picoseconds deadline, const SimulateUntil& simulate) {
+Result<const sim::Report*> KnownRuns::find(const Key& key, Picoseconds deadline, const SimulateUntil& simulate) {
   {
     const std::scoped_lock lock(mutex_);
     if (const auto known = whole_.find(key); known != whole_.end()) return &known->second;
@@ -37,4 +37,4 @@ Result<const Report*> KnownRuns::find(const Key& key, Picoseconds deadline, cons
   return nullptr;
 }
 
-}  // namespace espalier::sim
+}  // namespace espalier::forecast

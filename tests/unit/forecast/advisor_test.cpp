@@ -1,11 +1,11 @@
-#include "advisor/advisor.h"
+#include "forecast/advisor.h"
 
 #include <gtest/gtest.h>
 
 #include "planners/chunking.h"
 #include "topology/generate/generate.h"
 
-namespace espalier::advisor {
+namespace espalier::forecast {
 namespace {
 
 constexpr Bytes large{25 << 20};
@@ -48,4 +48,4 @@ TEST(Advisor, SharedMemoryCostsLinksNoMoreThanATie) {
 }
 
 }  // namespace
-}  // namespace espalier::advisor
+}  // namespace espalier::forecast

@@ -1,4 +1,4 @@
-#include "cli/candidates/describe_repaired.h"
+#include "cli/output/describe_repaired.h"
 
 #include <fmt/format.h>
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cli/jobs/candidate_runs.h"
+#include "forecast/candidate_runs.h"
 
-namespace espalier::cli {
+namespace espalier::forecast {
 
 /// How often switches' choice of paths is drawn, and from which seed on; none: routes are as planned.
 struct EcmpDraws {
@@ -21,4 +21,4 @@ struct EcmpDraws {
 Result<void> draw_paths(std::vector<CandidateRun>& results, const Topology& topology, const CandidateRuns::Options& how,
                         const EcmpDraws& draws, const std::function<void()>& on_run);
 
-}  // namespace espalier::cli
+}  // namespace espalier::forecast

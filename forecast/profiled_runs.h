@@ -9,22 +9,22 @@
 #include <utility>
 #include <vector>
 
+#include "forecast/known_runs.h"
 #include "planners/chooser.h"
 #include "profile/nccl_tuner.h"
 #include "profile/profile.h"
 #include "profile/setting.h"
-#include "sim/known_runs.h"
 #include "sim/repeating_simulator.h"
 #include "sim/simulate.h"
 
-namespace espalier::profile {
+namespace espalier::forecast {
 
 /// One run under a profile.
 struct ProfiledRun {
   const planners::Candidate* candidate = nullptr;
-  Shape shape = Shape::ring;  ///< Whose costs it has.
+  profile::Shape shape = profile::Shape::ring;  ///< Whose costs it has.
   sim::Protocol protocol = sim::Protocol::simple;
-  const Setting* setting = nullptr;  ///< What it ran in; lives as long as the ProfiledRuns.
+  const profile::Setting* setting = nullptr;  ///< What it ran in; lives as long as the ProfiledRuns.
   sim::Report report;
   std::string why;  ///< One sentence: what else was there. Empty where nothing was chosen.
 };
@@ -36,13 +36,13 @@ struct ProfiledSummary {
 };
 
 /// Runs candidates over message sizes as a profile's software would: with the protocol that suits the size, its costs
-/// laid on the network (Setting), and for "nccl" with the algorithm, protocol and chunk that NCCL would pick. Several
-/// threads may ask at once.
+/// laid on the network (profile::Setting), and for "nccl" with the algorithm, protocol and chunk that NCCL would pick.
+/// Several threads may ask at once.
 class ProfiledRuns : public planners::CandidateTimes {
  public:
   struct Options {
-    Profile profile;
-    Launch launch;
+    profile::Profile profile;
+    profile::Launch launch;
     std::optional<sim::Protocol> protocol;  ///< Only this one.
     std::int64_t element_size = 4;
     planners::FixedCut cut;
@@ -71,15 +71,15 @@ class ProfiledRuns : public planners::CandidateTimes {
   /// A candidate with a protocol.
   struct Pair {
     const planners::Candidate* candidate = nullptr;
-    Shape shape = Shape::ring;
+    profile::Shape shape = profile::Shape::ring;
     sim::Protocol protocol = sim::Protocol::simple;
-    const Way* way = nullptr;
+    const profile::Way* way = nullptr;
   };
   /// The same, ready to run on so many channels.
   struct Option {
     Pair pair;
     std::uint32_t channels = 1;
-    const Setting* setting = nullptr;
+    const profile::Setting* setting = nullptr;
     const planners::ChunkModel* chunks = nullptr;
     std::once_flag making;
     std::optional<Result<sim::RepeatingSimulator>> simulator;  ///< Made by whoever runs it first.
@@ -99,10 +99,10 @@ class ProfiledRuns : public planners::CandidateTimes {
   Result<Option*> make_ready(const Pair& pair, Bytes size);
   const Result<sim::RepeatingSimulator>& find_simulator(Option& option);
   Result<std::vector<Option*>> make_all_ready(const std::vector<Pair>& pairs, Bytes size);
-  Result<const Setting*> find_setting(const Pair& pair, std::uint32_t channels, std::uint32_t started);
+  Result<const profile::Setting*> find_setting(const Pair& pair, std::uint32_t channels, std::uint32_t started);
   [[nodiscard]] sim::Options options_of(const Option& option, Bytes size, const Cut& cut) const;
   [[nodiscard]] planners::RunCosts costs_of(const Option& option, Bytes size) const;
-  sim::KnownRuns::SimulateUntil simulator_of(Option& option, Bytes size, const Cut& cut);
+  KnownRuns::SimulateUntil simulator_of(Option& option, Bytes size, const Cut& cut);
   Result<sim::Report> simulate(Option& option, Bytes size, const Cut& cut);
   Result<std::optional<RunReport>> evaluate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline);
   Result<double> counted_load(const planners::Candidate& candidate);
@@ -118,18 +118,20 @@ class ProfiledRuns : public planners::CandidateTimes {
   Options options_;
   std::size_t machines_ = 1;
   std::uint32_t channels_ = 1;  ///< That the software opens here.
-  sim::KnownRuns runs_;
+  KnownRuns runs_;
   /// Of all below; what they hold is not changed once it is made, without it where that takes long.
   std::mutex mutex_;
-  std::map<std::tuple<Shape, sim::Protocol, std::uint32_t, std::uint32_t>, std::unique_ptr<Setting>> settings_;
-  std::map<std::tuple<const planners::Candidate*, Shape, sim::Protocol, std::uint32_t, std::uint32_t>, Option> made_;
-  std::map<std::tuple<const planners::Candidate*, Shape, sim::Protocol, std::uint32_t>, KnownChunks> chunks_;
+  std::map<std::tuple<profile::Shape, sim::Protocol, std::uint32_t, std::uint32_t>, std::unique_ptr<profile::Setting>>
+      settings_;
+  std::map<std::tuple<const planners::Candidate*, profile::Shape, sim::Protocol, std::uint32_t, std::uint32_t>, Option>
+      made_;
+  std::map<std::tuple<const planners::Candidate*, profile::Shape, sim::Protocol, std::uint32_t>, KnownChunks> chunks_;
   /// Of the options that differ in channels alone the first that ran: the others share what it worked out.
-  std::map<std::tuple<const planners::Candidate*, Shape, sim::Protocol>, Option*> first_to_run_;
+  std::map<std::tuple<const planners::Candidate*, profile::Shape, sim::Protocol>, Option*> first_to_run_;
   /// By size: with what a candidate ran fastest, and how it was cut there.
   std::map<std::pair<const planners::Candidate*, std::int64_t>, std::pair<Option*, Cut>> fastest_;
   std::optional<Topology> counted_;  ///< As NCCL's tuner counts its links.
-  TunerView view_;                   ///< But for the collective; where `counted_` is.
+  profile::TunerView view_;          ///< But for the collective; where `counted_` is.
   std::map<const planners::Candidate*, double> loads_;
 };
 
@@ -138,4 +140,4 @@ class ProfiledRuns : public planners::CandidateTimes {
 Result<ProfiledSummary> run_nccl(const Topology& topology, const Collective& collective, Bytes size,
                                  const ProfiledRuns::Options& options);
 
-}  // namespace espalier::profile
+}  // namespace espalier::forecast

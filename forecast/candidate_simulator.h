@@ -8,7 +8,7 @@
 #include "sim/repeating_simulator.h"
 #include "sim/simulate.h"
 
-namespace espalier::cli {
+namespace espalier::forecast {
 
 /// Simulates one candidate, in whatever form its plan is there: stored, as rings to walk, or as one rank's part. What
 /// was repaired after a failure is not simulated: its time is what its loads, its latencies and the first chunk's way
@@ -40,4 +40,4 @@ class CandidateSimulator {
   std::optional<sim::RepeatingSimulator> stored_;          ///< Of a stored schedule.
 };
 
-}  // namespace espalier::cli
+}  // namespace espalier::forecast

@@ -3,9 +3,9 @@
 #include <optional>
 #include <span>
 
-#include "cli/jobs/candidate_runs.h"
+#include "forecast/candidate_runs.h"
 
-namespace espalier::cli {
+namespace espalier::forecast {
 
 /// The rings that `simulate` walks in the place of a stored schedule, alone or beside other planners; nothing where
 /// they are stored: with fewer than planners::least_walked_ranks, where hops share something, in the model fair, under
@@ -16,4 +16,4 @@ std::optional<planners::Candidate> find_walked_ring(const Topology& topology, co
                                                     std::span<const Bytes> sizes,
                                                     const CandidateRuns::Options& options);
 
-}  // namespace espalier::cli
+}  // namespace espalier::forecast

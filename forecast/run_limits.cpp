@@ -1,4 +1,4 @@
-#include "advisor/run_limits.h"
+#include "forecast/run_limits.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "base/parallel.h"
 #include "sim/critical_path/single_changes.h"
 
-namespace espalier::advisor {
+namespace espalier::forecast {
 namespace {
 
 /// A run under change: each experiment starts from the one that was simulated.
@@ -187,4 +187,4 @@ Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topo
   return limits;
 }
 
-}  // namespace espalier::advisor
+}  // namespace espalier::forecast

@@ -1,4 +1,4 @@
-#include "profile/profiled_runs.h"
+#include "forecast/profiled_runs.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "planners/nccl/nccl.h"
 #include "schedule/loads.h"
 
-namespace espalier::profile {
+namespace espalier::forecast {
 namespace {
 
 constexpr std::string_view nccl_prefix = "nccl/";
@@ -42,30 +42,30 @@ bool sends_straight(const Schedule& schedule) {
 /// Whose costs a schedule may have: those of NCCL's algorithm of that name; of the planners, what switches add and copy
 /// has those of NVLS, rings those of rings and all others those of trees. What ranks send to one another, NCCL sends
 /// and receives too, straight or by way of another GPU (PXN): its costs are as good.
-std::vector<Shape> shapes_of(const planners::Candidate& candidate, std::size_t machines) {
+std::vector<profile::Shape> shapes_of(const planners::Candidate& candidate, std::size_t machines) {
   if (is_nccl(candidate)) {
     const std::string_view name = std::string_view(candidate.planner).substr(nccl_prefix.size());
-    for (const Shape shape : all_shapes) {
+    for (const profile::Shape shape : profile::all_shapes) {
       if (to_string(shape) == name) return {shape};
     }
   }
-  if (!candidate.schedule.relays.empty()) return {machines > 1 ? Shape::nvls_tree : Shape::nvls};
-  if (candidate.planner == "ring") return {Shape::ring};
+  if (!candidate.schedule.relays.empty()) return {machines > 1 ? profile::Shape::nvls_tree : profile::Shape::nvls};
+  if (candidate.planner == "ring") return {profile::Shape::ring};
   const CollectiveKind kind = candidate.collective().kind;
   const bool is_of_blocks =
       slices_have_destination(kind) || kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
-  if (!is_of_blocks) return {Shape::tree};
-  return {Shape::tree, sends_straight(candidate.schedule) ? Shape::p2p : Shape::pxn};
+  if (!is_of_blocks) return {profile::Shape::tree};
+  return {profile::Shape::tree, sends_straight(candidate.schedule) ? profile::Shape::p2p : profile::Shape::pxn};
 }
 
 /// Into how many parts NCCL's algorithm divides what a channel carries.
-std::uint64_t shards_of(Shape shape, const Collective& collective, std::size_t machines) {
+std::uint64_t shards_of(profile::Shape shape, const Collective& collective, std::size_t machines) {
   const bool is_rooted = collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce;
   switch (shape) {
-    case Shape::tree:
-    case Shape::collnet_chain: return 1;
-    case Shape::nvls_tree:
-    case Shape::collnet_direct: return std::max<std::uint64_t>(1, collective.rank_count / machines);
+    case profile::Shape::tree:
+    case profile::Shape::collnet_chain: return 1;
+    case profile::Shape::nvls_tree:
+    case profile::Shape::collnet_direct: return std::max<std::uint64_t>(1, collective.rank_count / machines);
     default: return is_rooted ? 1 : std::max<std::uint64_t>(1, collective.rank_count);
   }
 }
@@ -73,8 +73,8 @@ std::uint64_t shards_of(Shape shape, const Collective& collective, std::size_t m
 /// How many chunks of a tree are to be in flight for each that its way names. With Simple as many as it is deep, a
 /// chain inside machines and a binary tree over them; with LL128 as many as the tuner counts steps, shared by a
 /// machine's ranks. Source: github.com/NVIDIA/nccl (June 2026), src/enqueue.cc, src/graph/connect.cc (depth).
-double depth_of(Shape shape, sim::Protocol protocol, std::size_t ranks, std::size_t machines) {
-  if (shape != Shape::tree || protocol == sim::Protocol::ll) return 1;
+double depth_of(profile::Shape shape, sim::Protocol protocol, std::size_t ranks, std::size_t machines) {
+  if (shape != profile::Shape::tree || protocol == sim::Protocol::ll) return 1;
   const double local = std::max(1.0, static_cast<double>(ranks) / static_cast<double>(machines));
   const auto over = static_cast<double>(std::bit_width(machines) - 1);
   constexpr double of_rank = 0.1;
@@ -83,8 +83,8 @@ double depth_of(Shape shape, sim::Protocol protocol, std::size_t ranks, std::siz
 
 /// What the tuner sees of a machine whose links have the rates that it counts: NCCL takes the least over ranks and
 /// machines, whatever their numbers.
-TunerView look_at(const Topology& counted, const TunerModel& tuner, std::size_t machines) {
-  TunerView view;
+profile::TunerView look_at(const Topology& counted, const profile::TunerModel& tuner, std::size_t machines) {
+  profile::TunerView view;
   view.generation = tuner.generation;
   view.ranks = counted.rank_count();
   view.machines = machines;
@@ -119,15 +119,15 @@ TunerView look_at(const Topology& counted, const TunerModel& tuner, std::size_t 
 
 /// Sends take PXN where there is any: NCCL does not compare.
 void prefer_pxn(auto& pairs) {
-  const auto is = [](Shape shape) { return [shape](const auto& pair) { return pair.shape == shape; }; };
-  if (std::ranges::any_of(pairs, is(Shape::pxn))) std::erase_if(pairs, is(Shape::p2p));
+  const auto is = [](profile::Shape shape) { return [shape](const auto& pair) { return pair.shape == shape; }; };
+  if (std::ranges::any_of(pairs, is(profile::Shape::pxn))) std::erase_if(pairs, is(profile::Shape::p2p));
 }
 
 std::string name_of(const std::string& planner, sim::Protocol protocol) {
   return fmt::format("{} with {}", planner, sim::to_string(protocol));
 }
 
-Error no_costs(const Profile& profile, const std::string& algorithm) {
+Error no_costs(const profile::Profile& profile, const std::string& algorithm) {
   return {ErrorCode::unsupported, fmt::format("the profile {} has no costs for {} here", profile.name, algorithm),
           "name another algorithm, protocol or profile"};
 }
@@ -139,11 +139,11 @@ ProfiledRuns::ProfiledRuns(const Topology& topology, const planners::Candidates&
       candidates_(candidates),
       options_(options),
       machines_(planners::group_ranks(topology).groups.size()),
-      channels_(channels_of(options.profile, topology, machines_)) {}
+      channels_(profile::channels_of(options.profile, topology, machines_)) {}
 
 std::vector<ProfiledRuns::Pair> ProfiledRuns::pairs_of(const planners::Candidate& candidate) const {
   std::vector<Pair> found;
-  for (const Shape shape : shapes_of(candidate, machines_)) {
+  for (const profile::Shape shape : shapes_of(candidate, machines_)) {
     for (const auto& [key, way] : options_.profile.ways) {
       const auto& [of, protocol] = key;
       if (of != shape || (options_.protocol && *options_.protocol != protocol)) continue;
@@ -153,13 +153,16 @@ std::vector<ProfiledRuns::Pair> ProfiledRuns::pairs_of(const planners::Candidate
   return found;
 }
 
-Result<const Setting*> ProfiledRuns::find_setting(const Pair& pair, std::uint32_t channels, std::uint32_t started) {
-  std::unique_ptr<Setting>& known = settings_[{pair.shape, pair.protocol, channels, started}];
+Result<const profile::Setting*> ProfiledRuns::find_setting(const Pair& pair, std::uint32_t channels,
+                                                           std::uint32_t started) {
+  std::unique_ptr<profile::Setting>& known = settings_[{pair.shape, pair.protocol, channels, started}];
   if (!known) {
-    const Picoseconds launch = launch_of(options_.launch, pair.shape, topology_.rank_count(), machines_, started);
-    auto made = make_setting(options_.profile, *pair.way, pair.protocol, launch, topology_, machines_, channels);
+    const Picoseconds launch =
+        profile::launch_of(options_.launch, pair.shape, topology_.rank_count(), machines_, started);
+    auto made =
+        profile::make_setting(options_.profile, *pair.way, pair.protocol, launch, topology_, machines_, channels);
     if (!made) return tl::unexpected(made.error());
-    known = std::make_unique<Setting>(*std::move(made));
+    known = std::make_unique<profile::Setting>(*std::move(made));
   }
   return known.get();
 }
@@ -239,7 +242,7 @@ sim::Options ProfiledRuns::options_of(const Option& option, Bytes size, const Cu
 
 planners::RunCosts ProfiledRuns::costs_of(const Option& option, Bytes size) const {
   planners::RunCosts costs{option.chunks, options_.cut};
-  costs.fixed.payload = static_cast<double>(option.pair.way->payload_ppm) / whole_ppm;
+  costs.fixed.payload = static_cast<double>(option.pair.way->payload_ppm) / profile::whole_ppm;
   costs.fixed.least_chunk = least_chunk_of(*option.pair.way, channels_, size, option.chunks->largest_part());
   costs.fixed.launch = option.setting->endpoints.launch;
   costs.fixed.parts = sim::simulated_parts(option.pair.candidate->schedule, option.setting->topology,
@@ -248,7 +251,7 @@ planners::RunCosts ProfiledRuns::costs_of(const Option& option, Bytes size) cons
   return costs;
 }
 
-sim::KnownRuns::SimulateUntil ProfiledRuns::simulator_of(Option& option, Bytes size, const Cut& cut) {
+KnownRuns::SimulateUntil ProfiledRuns::simulator_of(Option& option, Bytes size, const Cut& cut) {
   return
       [this, &option, how = options_of(option, size, cut)](Picoseconds deadline) -> Result<std::optional<sim::Report>> {
         const Result<sim::RepeatingSimulator>& simulator = find_simulator(option);
@@ -269,7 +272,7 @@ Result<std::optional<RunReport>> ProfiledRuns::evaluate(Option& option, Bytes si
 Result<double> ProfiledRuns::counted_load(const planners::Candidate& candidate) {
   const std::scoped_lock lock(mutex_);
   if (!counted_) {
-    auto network = counted_network(topology_, *options_.profile.tuner);
+    auto network = profile::counted_network(topology_, *options_.profile.tuner);
     if (!network) return tl::unexpected(network.error());
     counted_ = *std::move(network);
     view_ = look_at(*counted_, *options_.profile.tuner, machines_);
@@ -298,14 +301,14 @@ Result<std::vector<ProfiledRuns::Pick>> ProfiledRuns::picks_of(const std::vector
     if (options_.profile.tuner) {
       auto load = counted_load(*pair.candidate);
       if (!load) return tl::unexpected(load.error());
-      TunerView view = view_;
+      profile::TunerView view = view_;
       view.collective = pair.candidate->schedule.collective.kind;
-      if (pair.shape == Shape::tree && machines_ != 2) {
+      if (pair.shape == profile::Shape::tree && machines_ != 2) {
         const auto least = load_of_trees();
         if (!least) return tl::unexpected(least.error());
         load = std::max(*load, *least);
       }
-      picks.push_back({pair, tuner_seconds(view, pair.shape, pair.protocol, *load, size)});
+      picks.push_back({pair, profile::tuner_seconds(view, pair.shape, pair.protocol, *load, size)});
     } else {
       const auto option = make_ready(pair, size);
       if (!option) return tl::unexpected(option.error());
@@ -334,7 +337,7 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
     const double most = static_cast<double>(rooted_chunk.count) * channels * best.chunks->largest_part();
     chunk.count = std::min(chunk.count, static_cast<std::int64_t>(most));
   }
-  const bool sends = pair.shape == Shape::p2p || pair.shape == Shape::pxn;
+  const bool sends = pair.shape == profile::Shape::p2p || pair.shape == profile::Shape::pxn;
   if (!options_.cut.chunk && sends && machines_ > 1) {
     const double largest = best.chunks->largest_part() * static_cast<double>(size.count);
     const auto most = std::max(sent_chunk.count, static_cast<std::int64_t>(largest) / most_sent_chunks);
@@ -371,7 +374,7 @@ bool ProfiledRuns::competes(const planners::Candidate& candidate) const { return
 double ProfiledRuns::floor(const planners::Candidate& candidate, Bytes size) {
   double payload = 0;
   for (const Pair& pair : pairs_of(candidate)) {
-    payload = std::max(payload, static_cast<double>(pair.way->payload_ppm) / whole_ppm);
+    payload = std::max(payload, static_cast<double>(pair.way->payload_ppm) / profile::whole_ppm);
   }
   return payload > 0 ? candidate.chunks.load_time(size) / payload : 0;
 }
@@ -475,4 +478,4 @@ Result<ProfiledSummary> run_nccl(const Topology& topology, const Collective& col
                          static_cast<const RunReport&>(ran->report)};
 }
 
-}  // namespace espalier::profile
+}  // namespace espalier::forecast

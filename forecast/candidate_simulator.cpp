@@ -1,11 +1,11 @@
-#include "cli/candidates/candidate_simulator.h"
+#include "forecast/candidate_simulator.h"
 
 #include <utility>
 
 #include "planners/symmetric/repaired_plan.h"
 #include "sim/contention_free/walk_ring.h"
 
-namespace espalier::cli {
+namespace espalier::forecast {
 Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& candidate, const Topology& topology,
                                                     const sim::CopyEngines& engines) {
   CandidateSimulator made(candidate, topology, engines);
@@ -105,4 +105,4 @@ sim::Report CandidateSimulator::of_whole(sim::Report report, Bytes size) const {
   return report;
 }
 
-}  // namespace espalier::cli
+}  // namespace espalier::forecast

@@ -1,4 +1,4 @@
-#include "profile/profiled_runs.h"
+#include "forecast/profiled_runs.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "topology/without.h"
 #include "topology/yaml/read_topology.h"
 
-namespace espalier::profile {
+namespace espalier::forecast {
 namespace {
 
 const std::string shipped = ESPALIER_SOURCE_DIR "/configs";
@@ -35,16 +35,16 @@ Collective on(const Topology& topology, CollectiveKind kind) {
 }
 
 /// Simple alone: 10 us once, 2 us a hop, half of the nominal rate, whole shards.
-Profile plain_profile() {
-  Profile profile;
+profile::Profile plain_profile() {
+  profile::Profile profile;
   profile.name = "plain";
-  profile.launches = {{"usual", Launch{{1'000'000}, {}, {}, {}}}};
+  profile.launches = {{"usual", profile::Launch{{1'000'000}, {}, {}, {}}}};
   profile.reached_ppm = {500'000, 500'000, 500'000};
-  Way way;
+  profile::Way way;
   way.base = {10'000'000};
   way.chunk = {std::int64_t{1} << 40};
   way.hop = {Picoseconds{2'000'000}, Picoseconds{2'000'000}, Picoseconds{2'000'000}};
-  for (const Shape shape : all_shapes) profile.ways[{shape, sim::Protocol::simple}] = way;
+  for (const profile::Shape shape : profile::all_shapes) profile.ways[{shape, sim::Protocol::simple}] = way;
   return profile;
 }
 
@@ -64,7 +64,7 @@ TEST(ProfiledRuns, RingIsItsClosedForm) {
 
 TEST(ProfiledRuns, NcclTakesWhatItsTunerCountsLeast) {
   const Topology topology = machine("dgx-h100-nvls");
-  const ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
+  const profile::ProfileReading hopper = profile::read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
   ASSERT_TRUE(hopper.profile);
   const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_reduce), planners::nccl_planners());
   ProfiledRuns::Options options{*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}};
@@ -86,7 +86,7 @@ TEST(ProfiledRuns, NcclTakesWhatItsTunerCountsLeast) {
 /// Ring or NVLS where two published tables tell: 480 GB/s by NVLS and 368 by rings on eight H100.
 TEST(ProfiledRuns, NvlsBeatsRingsOnHopper) {
   const Topology topology = machine("dgx-h100-nvls");
-  const ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
+  const profile::ProfileReading hopper = profile::read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
   ASSERT_TRUE(hopper.profile);
   const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_reduce), planners::nccl_planners());
   ProfiledRuns runs(topology, candidates, {*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}});
@@ -99,7 +99,7 @@ TEST(ProfiledRuns, NvlsBeatsRingsOnHopper) {
 }
 
 TEST(ProfiledRuns, AutoNeverPassesTheNominalBound) {
-  const ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
+  const profile::ProfileReading hopper = profile::read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
   ASSERT_TRUE(hopper.profile);
   for (const char* name : {"dgx-h100-nvls", "dgx-h100", "dgx1v", "mi250"}) {
     const Topology topology = machine(name);
@@ -123,7 +123,7 @@ TEST(ProfiledRuns, AutoNeverPassesTheNominalBound) {
 /// What runs at other sizes made ready changes nothing, and no candidate by itself is faster than what was chosen but
 /// by what is not looked for (planners::good_enough; a pipeline that fills faster than its model says).
 TEST(ProfiledRuns, AutoIsTheBestOfAllWhateverRanBefore) {
-  const ProfileReading ampere = read_profile_file(shipped + "/profiles/nccl-ampere.yaml");
+  const profile::ProfileReading ampere = profile::read_profile_file(shipped + "/profiles/nccl-ampere.yaml");
   ASSERT_TRUE(ampere.profile);
   const Topology topology = machine("dgx-a100-x2");
   const Collective collective = on(topology, CollectiveKind::all_reduce);
@@ -155,7 +155,7 @@ TEST(ProfiledRuns, FewMessagesWinWhereRanksShareProcessors) {
     if (planner.name == "flat" || planner.name == "binomial") some.push_back(planner);
   }
   const auto candidates = candidates_of(*reading.topology, on(*reading.topology, CollectiveKind::all_reduce), some);
-  Profile profile = plain_profile();
+  profile::Profile profile = plain_profile();
   for (auto& [key, way] : profile.ways) {
     way.base = {};
     way.hop = {};
@@ -178,7 +178,7 @@ TEST(ProfiledRuns, FewMessagesWinWhereRanksShareProcessors) {
 
 TEST(ProfiledRuns, RunsWhatNcclPicksAsAmongCandidates) {
   const Topology topology = machine("dgx-h100");
-  const ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
+  const profile::ProfileReading hopper = profile::read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
   ASSERT_TRUE(hopper.profile);
   const Collective collective = on(topology, CollectiveKind::all_reduce);
   const auto candidates = candidates_of(topology, collective, planners::nccl_planners());
@@ -266,7 +266,7 @@ TEST(ProfiledRuns, NoBoxIsFasterThanItsNvlink) {
 TEST(ProfiledRuns, SendsTakePxnWhereThereIsAny) {
   const Topology topology = machine("dgx-h100-x4");
   const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_to_all), planners::nccl_planners());
-  ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
+  profile::ProfileReading hopper = profile::read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
   ASSERT_TRUE(hopper.profile);
   ProfiledRuns::Options options{*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}};
   const auto taken = ProfiledRuns(topology, candidates, options).run("nccl", {1 << 20});
@@ -281,7 +281,7 @@ TEST(ProfiledRuns, SendsTakePxnWhereThereIsAny) {
 TEST(ProfiledRuns, TheTunerCountsTheSlowestRank) {
   // NCCL takes rings wherever in the box a GPU has half of its NVLinks: NVLS then runs at 20 of 40 GB/s a channel.
   const Topology whole = machine("dgx-h100-nvls");
-  ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
+  profile::ProfileReading hopper = profile::read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
   ASSERT_TRUE(hopper.profile);
   const ProfiledRuns::Options options{*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}};
   const Bytes size{64 << 20};
@@ -302,7 +302,7 @@ TEST(ProfiledRuns, ADeadNicTakesItsRailFromTrees) {
   // Of eight rails, each with two trees of two channels (up and down), seven are left; which box and which rail it is
   // makes no difference.
   const Topology whole = machine("dgx-h100-x4");
-  ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
+  profile::ProfileReading hopper = profile::read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
   ASSERT_TRUE(hopper.profile);
   const ProfiledRuns::Options options{*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}};
   std::set<std::int64_t> times;
@@ -330,4 +330,4 @@ TEST(ProfiledRuns, ADeadNicTakesItsRailFromTrees) {
 }
 
 }  // namespace
-}  // namespace espalier::profile
+}  // namespace espalier::forecast

@@ -1,11 +1,11 @@
-#include "advisor/advisor.h"
+#include "forecast/advisor.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "sim/simulate.h"
 
-namespace espalier::advisor {
+namespace espalier::forecast {
 namespace {
 
 /// Message sizes are whole numbers of the largest element; the choice hardly depends on it.
@@ -74,9 +74,9 @@ Result<Advisor::Planned*> Advisor::plan_once(const Collective& collective) {
   Planned& planned = planned_.emplace_back(Planned{collective, std::move(candidates), nullptr});
   if (options_.profile) {
     const profile::Profile& costs = *options_.profile;
-    planned.profiled = std::make_unique<profile::ProfiledRuns>(
+    planned.profiled = std::make_unique<ProfiledRuns>(
         topology_, *planned.candidates,
-        profile::ProfiledRuns::Options{
+        ProfiledRuns::Options{
             costs, costs.launches.front().second, std::nullopt, element_size, {}, sim::ModelKind::link, {}});
   }
   return &planned;
@@ -114,4 +114,4 @@ ScheduleSource Advisor::source(std::shared_ptr<Advisor> advisor) {
   };
 }
 
-}  // namespace espalier::advisor
+}  // namespace espalier::forecast

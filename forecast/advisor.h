@@ -6,12 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "forecast/profiled_runs.h"
 #include "planners/chooser.h"
-#include "profile/profiled_runs.h"
 #include "schedule/schedule_source.h"
 #include "topology/topology.h"
 
-namespace espalier::advisor {
+namespace espalier::forecast {
 
 struct AdvisorOptions {
   std::string algorithm = "auto";       ///< A planner's name, or "auto": what simulates fastest at each size.
@@ -43,7 +43,7 @@ class Advisor {
   struct Planned {
     Collective collective;
     std::shared_ptr<const planners::Candidates> candidates;
-    std::unique_ptr<profile::ProfiledRuns> profiled;  ///< With a profile.
+    std::unique_ptr<ProfiledRuns> profiled;  ///< With a profile.
   };
   Result<Planned*> plan_once(const Collective& collective);
 
@@ -53,4 +53,4 @@ class Advisor {
   std::deque<Planned> planned_;
 };
 
-}  // namespace espalier::advisor
+}  // namespace espalier::forecast

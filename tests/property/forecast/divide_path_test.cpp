@@ -6,7 +6,7 @@
 #include "sim/simulate.h"
 #include "tests/support/networks/random_machine.h"
 
-namespace espalier::advisor {
+namespace espalier::forecast {
 namespace {
 
 using test::Machine;
@@ -59,4 +59,4 @@ TEST(DividePathProperty, ContributionsAddUpToTheTotal) {
 }
 
 }  // namespace
-}  // namespace espalier::advisor
+}  // namespace espalier::forecast

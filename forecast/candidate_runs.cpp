@@ -1,4 +1,4 @@
-#include "cli/jobs/candidate_runs.h"
+#include "forecast/candidate_runs.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/parallel.h"
 
-namespace espalier::cli {
+namespace espalier::forecast {
 
 sim::Options CandidateRuns::Options::at(Bytes size, const Cut& cut_of_run) const {
   sim::Options options;
@@ -44,7 +44,7 @@ const Result<CandidateSimulator>& CandidateRuns::find_simulator(const Schedule& 
 CandidateRuns::Run CandidateRuns::run_of(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter) {
   sim::Options options = options_.at(size, cut);
   if (!with_jitter) options.conditions.jitter_ppm = 0;
-  const sim::KnownRuns::Key key{&schedule, size.count, cut.chunk.count, cut.ahead, options.conditions.jitter_ppm > 0};
+  const KnownRuns::Key key{&schedule, size.count, cut.chunk.count, cut.ahead, options.conditions.jitter_ppm > 0};
   return {key, [this, &schedule, options](Picoseconds deadline) -> Result<std::optional<sim::Report>> {
             const auto& simulator = find_simulator(schedule);
             if (!simulator) return tl::unexpected(simulator.error());
@@ -85,18 +85,18 @@ Result<Cut> CandidateRuns::find_cut(const planners::Candidate& candidate, Bytes 
   return Cut{trial.run->chunk, trial.run->ahead};
 }
 
-profile::ProfiledRuns& CandidateRuns::profiled() {
+ProfiledRuns& CandidateRuns::profiled() {
   const std::scoped_lock lock(mutex_);
   if (!profiled_) {
-    const ChosenProfile& chosen = *options_.profile;
-    profile::ProfiledRuns::Options options{chosen.profile,
-                                           chosen.launch,
-                                           chosen.protocol,
-                                           options_.element_size,
-                                           options_.cut,
-                                           options_.model,
-                                           options_.circumstances.conditions};
-    profiled_ = std::make_unique<profile::ProfiledRuns>(*topology_, *candidates_, options);
+    const Software& chosen = *options_.profile;
+    ProfiledRuns::Options options{chosen.profile,
+                                  chosen.launch,
+                                  chosen.protocol,
+                                  options_.element_size,
+                                  options_.cut,
+                                  options_.model,
+                                  options_.circumstances.conditions};
+    profiled_ = std::make_unique<ProfiledRuns>(*topology_, *candidates_, options);
   }
   return *profiled_;
 }
@@ -205,4 +205,4 @@ Result<Crossover> CandidateRuns::find_crossover(const std::string& from, const s
   return Crossover{from, to, above};
 }
 
-}  // namespace espalier::cli
+}  // namespace espalier::forecast

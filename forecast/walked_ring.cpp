@@ -1,4 +1,4 @@
-#include "cli/candidates/walked_ring.h"
+#include "forecast/walked_ring.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "planners/symmetric/symmetric_plan.h"
 #include "sim/contention_free/walk_ring.h"
 
-namespace espalier::cli {
+namespace espalier::forecast {
 namespace {
 
 /// Whether rings run at a size as they are to run.
@@ -43,4 +43,4 @@ std::optional<planners::Candidate> find_walked_ring(const Topology& topology, co
                              std::move(rings->walks)};
 }
 
-}  // namespace espalier::cli
+}  // namespace espalier::forecast

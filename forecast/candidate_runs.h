@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/candidates/candidate_simulator.h"
-#include "cli/jobs/chosen_profile.h"
+#include "forecast/candidate_simulator.h"
+#include "forecast/known_runs.h"
+#include "forecast/profiled_runs.h"
+#include "forecast/software.h"
 #include "planners/chooser.h"
-#include "profile/profiled_runs.h"
-#include "sim/known_runs.h"
 #include "sim/simulate.h"
 
-namespace espalier::cli {
+namespace espalier::forecast {
 
 /// What a run takes where switches choose its paths (ECMP).
 struct EcmpTimes {
@@ -33,7 +33,7 @@ struct CandidateRun {
   std::string why;                            ///< For "auto": why it chose.
   const profile::Setting* setting = nullptr;  ///< Under a profile: what it ran in.
   std::string protocol;                       ///< Under a profile: with which.
-  std::optional<EcmpTimes> ecmp = {};         ///< Where paths were drawn (cli/candidates/ecmp_runs.h).
+  std::optional<EcmpTimes> ecmp = {};         ///< Where paths were drawn (forecast/ecmp_runs.h).
 
   /// Whose schedule ran.
   [[nodiscard]] const std::string& planner() const { return candidate->planner; }
@@ -57,7 +57,7 @@ class CandidateRuns {
     planners::FixedCut cut;  ///< Fixed for all; the rest is chosen per schedule and size.
     sim::ModelKind model = sim::ModelKind::link;
     sim::Circumstances circumstances;
-    std::shared_ptr<const ChosenProfile> profile;  ///< Null: links alone.
+    std::shared_ptr<const Software> profile;  ///< Null: links alone.
 
     /// Of one run; nothing is recorded.
     [[nodiscard]] sim::Options at(Bytes size, const Cut& cut) const;
@@ -94,13 +94,13 @@ class CandidateRuns {
   };
   Result<Pair> run_both(const std::string& from, const std::string& to, Bytes size);
   Result<Crossover> find_dear_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
-  profile::ProfiledRuns& profiled();
+  ProfiledRuns& profiled();
   Result<CandidateRun> run_profiled(const std::string& algorithm, Bytes size);
   const Result<CandidateSimulator>& find_simulator(const Schedule& schedule);
   /// A run as KnownRuns asks for it.
   struct Run {
-    sim::KnownRuns::Key key;
-    sim::KnownRuns::SimulateUntil simulate;
+    KnownRuns::Key key;
+    KnownRuns::SimulateUntil simulate;
   };
   Run run_of(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter);
   Result<sim::Report> simulate(const Schedule& schedule, Bytes size, const Cut& cut);
@@ -116,11 +116,11 @@ class CandidateRuns {
     std::once_flag once;
     std::optional<Result<CandidateSimulator>> made;
   };
-  sim::KnownRuns runs_;
+  KnownRuns runs_;
   planners::LinkTimes link_times_;
   std::mutex mutex_;  ///< Of the two below, not of what they hold.
-  std::unique_ptr<profile::ProfiledRuns> profiled_;
+  std::unique_ptr<ProfiledRuns> profiled_;
   std::map<const Schedule*, KnownSimulator> simulators_;
 };
 
-}  // namespace espalier::cli
+}  // namespace espalier::forecast

@@ -1,4 +1,4 @@
-#include "cli/candidates/ecmp_runs.h"
+#include "forecast/ecmp_runs.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "schedule/ecmp.h"
 
-namespace espalier::cli {
+namespace espalier::forecast {
 namespace {
 
 /// Results of one schedule in one setting: what is drawn once serves all their sizes.
@@ -80,4 +80,4 @@ Result<void> draw_paths(std::vector<CandidateRun>& results, const Topology& topo
   return {};
 }
 
-}  // namespace espalier::cli
+}  // namespace espalier::forecast

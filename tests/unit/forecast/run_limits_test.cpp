@@ -1,4 +1,4 @@
-#include "advisor/run_limits.h"
+#include "forecast/run_limits.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "tests/support/networks/machine.h"
 #include "topology/generate/generate.h"
 
-namespace espalier::advisor {
+namespace espalier::forecast {
 namespace {
 
 using test::Machine;
@@ -188,4 +188,4 @@ TEST(RunLimits, ASmallRingSaysLatency) {
 }
 
 }  // namespace
-}  // namespace espalier::advisor
+}  // namespace espalier::forecast

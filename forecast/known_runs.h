@@ -11,7 +11,7 @@
 #include "base/units.h"
 #include "sim/simulate.h"
 
-namespace espalier::sim {
+namespace espalier::forecast {
 
 /// Runs that were simulated, each once. Safe to share between threads; two that ask for the same at once may both run
 /// it.
@@ -27,21 +27,21 @@ class KnownRuns {
   };
 
   /// Simulates a run: nothing where it takes longer than the deadline.
-  using SimulateUntil = std::function<Result<std::optional<Report>>(Picoseconds deadline)>;
+  using SimulateUntil = std::function<Result<std::optional<sim::Report>>(Picoseconds deadline)>;
 
   /// Errors: those of `simulate`.
-  Result<Report> run(const Key& key, const SimulateUntil& simulate);
+  Result<sim::Report> run(const Key& key, const SimulateUntil& simulate);
 
   /// Nothing where the run is known to take longer than the deadline. Errors: those of `simulate`.
   Result<std::optional<RunReport>> run_until(const Key& key, Picoseconds deadline, const SimulateUntil& simulate);
 
  private:
   /// The run, which stays where it is; null where it is known to take longer.
-  Result<const Report*> find(const Key& key, Picoseconds deadline, const SimulateUntil& simulate);
+  Result<const sim::Report*> find(const Key& key, Picoseconds deadline, const SimulateUntil& simulate);
 
   std::mutex mutex_;
-  std::map<Key, Report> whole_;
+  std::map<Key, sim::Report> whole_;
   std::map<Key, Picoseconds> longer_;  ///< Of those that were given up: the latest deadline.
 };
 
-}  // namespace espalier::sim
+}  // namespace espalier::forecast
