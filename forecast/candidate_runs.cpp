@@ -41,10 +41,17 @@ const Result<CandidateSimulator>& CandidateRuns::find_simulator(const Schedule& 
   return *known->made;
 }
 
-CandidateRuns::Run CandidateRuns::run_of(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter) {
+sim::Conditions CandidateRuns::steady() const {
+  sim::Conditions conditions = options_.circumstances.conditions;
+  conditions.jitter_ppm = 0;
+  return conditions;
+}
+
+CandidateRuns::Run CandidateRuns::run_of(const Schedule& schedule, Bytes size, const Cut& cut,
+                                         const sim::Conditions& conditions) {
   sim::Options options = options_.at(size, cut);
-  if (!with_jitter) options.conditions.jitter_ppm = 0;
-  const KnownRuns::Key key{&schedule, size.count, cut.chunk.count, cut.ahead, options.conditions.jitter_ppm > 0};
+  options.conditions = conditions;
+  const KnownRuns::Key key{&schedule, size.count, cut.chunk.count, cut.ahead, conditions.jitter_ppm > 0};
   return {key, [this, &schedule, options](Picoseconds deadline) -> Result<std::optional<sim::Report>> {
             const auto& simulator = find_simulator(schedule);
             if (!simulator) return tl::unexpected(simulator.error());
@@ -52,15 +59,22 @@ CandidateRuns::Run CandidateRuns::run_of(const Schedule& schedule, Bytes size, c
           }};
 }
 
-Result<sim::Report> CandidateRuns::simulate(const Schedule& schedule, Bytes size, const Cut& cut) {
-  const Run run = run_of(schedule, size, cut, true);
-  return runs_.run(run.key, run.simulate);
+Result<sim::Report> CandidateRuns::simulate(const Schedule& schedule, Bytes size, const Cut& cut,
+                                            const sim::Conditions& conditions) {
+  const Run run = run_of(schedule, size, cut, conditions);
+  const sim::Conditions& own = options_.circumstances.conditions;
+  if (conditions.jitter_ppm == 0 || (conditions.jitter_ppm == own.jitter_ppm && conditions.seed == own.seed)) {
+    return runs_.run(run.key, run.simulate);
+  }
+  auto report = run.simulate(no_deadline);  // One of many seeds, which nobody asks for again.
+  if (!report) return tl::unexpected(report.error());
+  return **std::move(report);
 }
 
 planners::Evaluate CandidateRuns::evaluator() {
   return [this](const Schedule& schedule, Bytes size, const Cut& cut,
                 Picoseconds deadline) -> Result<std::optional<RunReport>> {
-    const Run run = run_of(schedule, size, cut, false);
+    const Run run = run_of(schedule, size, cut, steady());
     return runs_.run_until(run.key, deadline, run.simulate);
   };
 }
@@ -68,7 +82,7 @@ planners::Evaluate CandidateRuns::evaluator() {
 planners::FixedCut CandidateRuns::fixed_for(const planners::Candidate& candidate, Bytes size) const {
   planners::FixedCut fixed = options_.cut;
   sim::Options of_run = options_.at(size, {size, 0});
-  of_run.conditions.jitter_ppm = 0;
+  of_run.conditions = steady();
   fixed.parts = sim::simulated_parts(candidate.schedule, *topology_, options_.circumstances.endpoints.engines(),
                                      candidate.symmetry.get(), of_run);
   return fixed;
@@ -110,12 +124,12 @@ Result<CandidateRun> CandidateRuns::run_profiled(const std::string& algorithm, B
   return result;
 }
 
-Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size) {
+Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size, const sim::Conditions& conditions) {
   if (options_.profile) return run_profiled(algorithm, size);
   if (algorithm == "auto") {
     const auto choice = choose(size);
     if (!choice) return tl::unexpected(choice.error());
-    auto report = simulate(choice->candidate->schedule, size, {choice->run.chunk, choice->run.ahead});
+    auto report = simulate(choice->candidate->schedule, size, {choice->run.chunk, choice->run.ahead}, conditions);
     if (!report) return tl::unexpected(report.error());
     return CandidateRun{size, algorithm, choice->candidate, *std::move(report), choice->why, nullptr, {}};
   }
@@ -123,7 +137,7 @@ Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size
   ESPALIER_CHECK(candidate != nullptr, "what runs was made");
   const auto cut = find_cut(*candidate, size);
   if (!cut) return tl::unexpected(cut.error());
-  auto report = simulate(candidate->schedule, size, *cut);
+  auto report = simulate(candidate->schedule, size, *cut, conditions);
   if (!report) return tl::unexpected(report.error());
   return CandidateRun{size, algorithm, candidate, *std::move(report), {}, nullptr, {}};
 }

@@ -69,7 +69,11 @@ class CandidateRuns {
 
   /// One algorithm at one size; "auto" chooses among all candidates, without knowing the jitter that is to come.
   /// Requires: a candidate of that name, or at least one candidate for "auto".
-  Result<CandidateRun> run(const std::string& algorithm, Bytes size);
+  Result<CandidateRun> run(const std::string& algorithm, Bytes size) {
+    return run(algorithm, size, options_.circumstances.conditions);
+  }
+  /// The same with jitter and a seed of its own: what was chosen stays chosen. Under a profile the options' count.
+  Result<CandidateRun> run(const std::string& algorithm, Bytes size, const sim::Conditions& conditions);
 
   /// What functions that choose ask; without the jitter that is to come. Lives as long as these runs.
   planners::CandidateTimes& times();
@@ -102,8 +106,10 @@ class CandidateRuns {
     KnownRuns::Key key;
     KnownRuns::SimulateUntil simulate;
   };
-  Run run_of(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter);
-  Result<sim::Report> simulate(const Schedule& schedule, Bytes size, const Cut& cut);
+  Run run_of(const Schedule& schedule, Bytes size, const Cut& cut, const sim::Conditions& conditions);
+  /// Those of the options without jitter.
+  [[nodiscard]] sim::Conditions steady() const;
+  Result<sim::Report> simulate(const Schedule& schedule, Bytes size, const Cut& cut, const sim::Conditions& conditions);
   [[nodiscard]] planners::FixedCut fixed_for(const planners::Candidate& candidate, Bytes size) const;
   /// How a candidate runs fastest at a size on links alone, without knowing the jitter that is to come.
   Result<Cut> find_cut(const planners::Candidate& candidate, Bytes size);

@@ -7,11 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "forecast/profiled_runs.h"
+#include "forecast/candidate_runs.h"
 #include "planners/chooser.h"
-#include "planners/ring/ring_walks.h"
-#include "sim/contention_free/walk_ring.h"
-#include "sim/simulate.h"
 #include "sweep/spec.h"
 
 namespace espalier::sweep {
@@ -35,45 +32,22 @@ class UnitRun {
   struct Planned {
     planners::Planner planner;
     std::vector<planners::Candidate> candidates;
-    std::optional<planners::WalkedRings> rings;  ///< Instead of a candidate, or beside it where all are chosen from.
     std::optional<Error> refusal;
     double seconds = 0;
   };
-  /// A candidate ready to be simulated with some copy engines, made when it is first needed.
-  struct Ready {
-    std::once_flag once;
-    std::optional<Result<sim::Simulator>> simulator;
-  };
-  /// What an algorithm runs at a size: "auto" chooses, and the cut is chosen for all.
-  struct Taken {
-    const planners::Candidate* candidate = nullptr;
-    Cut cut;
-  };
-  /// It is decided once.
-  struct Decision {
-    std::once_flag once;
-    std::optional<Result<Taken>> taken;
-  };
-  /// Algorithm, size, chunk or -1, model, protocol, copy engines.
-  using DecisionKey = std::tuple<std::string, std::int64_t, std::int64_t, sim::ModelKind, std::string, std::uint32_t>;
-
-  /// What runs under a profile share: chunk or -1, model, protocol, jitter, seed.
-  using ProfiledKey = std::tuple<std::int64_t, sim::ModelKind, std::string, std::int32_t, std::uint64_t>;
+  /// What keys have in common whose runs share what they simulate: chunk or -1, model, protocol, copy engines; under a
+  /// profile jitter and seed, too.
+  using RunsKey = std::tuple<std::int64_t, sim::ModelKind, std::string, std::uint32_t, std::int32_t, std::uint64_t>;
 
   Result<void> try_open();
+  Result<void> plan_large();
   Result<Figures> try_run(const Key& key);
-  Result<Taken> find_taken(const Key& key, sim::ModelKind model);
-  Result<Taken> decide(const Key& key, sim::ModelKind model);
+  Result<forecast::CandidateRun> run_candidate(const Key& key);
   [[nodiscard]] Result<const planners::Candidate*> find_named(const std::string& algorithm) const;
-  [[nodiscard]] std::optional<planners::WalkedRings> plan_walks() const;
-  Result<sim::RingReport> walk(const planners::WalkedRings& rings, const Key& key) const;
-  [[nodiscard]] sim::Circumstances circumstances_of(const Key& key, bool with_jitter) const;
-  [[nodiscard]] sim::Options options_of(const Key& key, const Cut& cut) const;
-  Result<const sim::Simulator*> find_simulator(const Taken& taken, const Key& key);
-  Result<sim::Report> simulate(const Taken& taken, const Key& key, sim::ModelKind model);
+  [[nodiscard]] std::optional<planners::Candidate> plan_walked_ring() const;
+  [[nodiscard]] RunsKey runs_key(const Key& key) const;
+  [[nodiscard]] forecast::CandidateRuns::Options options_of(const Key& key) const;
   [[nodiscard]] bool has_profile() const { return spec_.machines[unit_.machine].costs != nullptr; }
-  forecast::ProfiledRuns& find_profiled(const Key& key, sim::ModelKind model);
-  Result<sim::Report> run_profiled(const Key& key, sim::ModelKind model, std::string& planner);
   [[nodiscard]] double planning_seconds(const std::string& algorithm) const;
 
   const Spec& spec_;
@@ -85,11 +59,9 @@ class UnitRun {
   Bound bound_;
   std::vector<Planned> planned_;
   planners::Candidates candidates_;
-  const planners::WalkedRings* rings_ = nullptr;  // what "ring" stands for, where it is walked
-  std::map<std::pair<std::size_t, std::uint32_t>, std::unique_ptr<Ready>> ready_;  // by candidate and copy engines
-  std::mutex mutex_;                                                               // of decisions_ and profiled_
-  std::map<DecisionKey, std::unique_ptr<Decision>> decisions_;
-  std::map<ProfiledKey, std::unique_ptr<forecast::ProfiledRuns>> profiled_;
+  double seconds_of_all_ = 0;  // that planning took where all is planned at once
+  std::mutex mutex_;           // of the runs, not of what they hold
+  std::map<RunsKey, forecast::CandidateRuns> runs_;
 };
 
 }  // namespace espalier::sweep

@@ -91,7 +91,7 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   options.element_size = size_of(*type);
   options.threads = usable_threads();
   auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *profile ? Bytes{} : sizes->front(),
-                                    {.paths = paths_of(*profile)});
+                                    {.may_be_unstored = *profile == nullptr, .paths = paths_of(*profile)});
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   // With auto, planners that do not make the collective are no news.
