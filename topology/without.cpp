@@ -34,15 +34,25 @@ Result<Numbered> split_number(std::string_view text) {
   return Numbered{text.substr(0, mark), number};
 }
 
-tl::unexpected<Error> unknown_node(const Topology& topology, std::string_view name) {
+bool has_class(const Topology& topology, std::string_view name) {
+  return !name.empty() && std::ranges::find(topology.links(), name, &Link::link_class) != topology.links().end();
+}
+
+/// Classes of links stand for themselves, never for the end of a link (`is_end`).
+tl::unexpected<Error> unknown_node(const Topology& topology, std::string_view name, bool is_end = false) {
   std::vector<std::string_view> ids;
   std::vector<std::string> texts;
   for (const Node& node : topology.nodes()) {
     ids.push_back(node.id);
     texts.push_back(node.id);
   }
+  if (is_end && has_class(topology, name)) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("'{}' is not a node of {} but a class of its links", name, topology.name()),
+                fmt::format("write {} alone for all of them, or the two nodes that a link joins", name));
+  }
   for (const Link& link : topology.links()) {
-    if (!link.link_class.empty()) ids.push_back(link.link_class);
+    if (!is_end && !link.link_class.empty()) ids.push_back(link.link_class);
   }
   const auto near = find_nearest(name, ids);
   return fail(ErrorCode::invalid_input, fmt::format("'{}' is not a node of {}", name, topology.name()),
@@ -78,7 +88,7 @@ Result<LinkEnds> find_ends(const Topology& topology, std::string_view name, char
       unknown = first;
     }
   }
-  if (found.empty()) return unknown_node(topology, unknown);
+  if (found.empty()) return unknown_node(topology, unknown, true);
   std::vector<LinkEnds> joined;
   std::ranges::copy_if(found, std::back_inserter(joined), [&](const LinkEnds& ends) {
     return !topology.links_between(ends.tail, ends.head).empty() ||

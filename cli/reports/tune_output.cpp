@@ -95,8 +95,8 @@ nlohmann::ordered_json point_json(const planners::TunedSize& point, const Tuning
                                      {"ahead", run.ahead}};
   if (margin.second != nullptr) {
     document["second"] = margin.second->planner;
-    document["ahead"] = margin.factor;
-    document["ahead_is_at_least"] = margin.at_least;
+    document["ahead_of_second"] = margin.factor;
+    document["ahead_of_second_is_at_least"] = margin.at_least;
   }
   return document;
 }

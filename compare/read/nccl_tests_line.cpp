@@ -47,18 +47,22 @@ bool looks_like_ours(std::string_view rest) {
   return first != std::string_view::npos && (rest[first] == '#' || is_digit(rest[first]));
 }
 
-/// The length of a label of a rank that a text begins with: "[0]", "[1,0]", "[rank0]:"; zero when there is none.
+/// The length of a label of a rank that a text begins with: "[0]", "[1,0]<stdout>:", "[rank0]:"; zero when there is
+/// none.
 std::size_t label_length(std::string_view text) {
   if (!text.starts_with('[')) return 0;
   const std::size_t end = text.find(']');
   if (end == std::string_view::npos) return 0;
+  for (const std::string_view stream : {"<stdout>:", "<stderr>:"}) {
+    if (text.substr(end + 1).starts_with(stream)) return end + 1 + stream.size();
+  }
   std::string_view inside = text.substr(1, end - 1);
   if (inside.starts_with("rank")) inside.remove_prefix(4);
   if (inside.empty() || inside.find_first_not_of("0123456789,") != std::string_view::npos) return 0;
   return end + (text.substr(end + 1).starts_with(':') ? 2 : 1);
 }
 
-/// Labels within a row, where a launcher put one before each part that was written: blanks in their place.
+/// Labels before a row and within it, as launchers put one before each part that was written: blanks in their place.
 void blank_labels(std::string& line) {
   for (std::size_t at = line.find('['); at != std::string::npos; at = line.find('[', at + 1)) {
     const std::size_t length = label_length(std::string_view(line).substr(at));
@@ -66,21 +70,10 @@ void blank_labels(std::string& line) {
   }
 }
 
-/// Takes one prefix off; false when there is none.
+/// Takes the name or number of a process off that a line begins with; false when there is none.
 bool take_prefix(std::string_view& line) {
-  constexpr std::size_t longest_prefix = 200;
-  for (const std::string_view tag : {"]<stdout>:", "]<stderr>:"}) {
-    const std::size_t at = line.substr(0, longest_prefix).find(tag);
-    if (at == std::string_view::npos) continue;
-    line.remove_prefix(at + tag.size());
-    return true;
-  }
   const std::size_t first = line.find_first_not_of(blanks);
   if (first == std::string_view::npos) return false;
-  if (const std::size_t label = label_length(line.substr(first)); label > 0) {
-    line.remove_prefix(first + label);
-    return true;
-  }
   std::size_t end = first;
   while (end < line.size() && is_name_character(line[end])) ++end;
   if (end == first || end >= line.size() || line[end] != ':') return false;
@@ -121,14 +114,14 @@ bool cut_log(std::string& line) {
 }  // namespace
 
 CleanLine clean_line(std::string_view line) {
-  const std::string plain = without_ansi(line);
+  std::string plain = without_ansi(line);
+  blank_labels(plain);
   std::string_view rest = plain;
   constexpr int most_prefixes = 3;
   for (int i = 0; i < most_prefixes && take_prefix(rest); ++i) {
   }
   CleanLine clean{std::string(rest), false};
   clean.was_interrupted = cut_log(clean.text);
-  blank_labels(clean.text);
   return clean;
 }
 

@@ -111,7 +111,7 @@ class TextReader {
     if (pending_ && !clean.was_interrupted && nccl_tests::parse_decimal(words.front())) {
       const Head head = *pending_;
       pending_.reset();
-      return end_row(head, words);
+      return end_row(head, words, count_values(words, 0) < words.size());
     }
     read_other(clean.text, words);
     return {};
@@ -121,16 +121,19 @@ class TextReader {
     if (head.size < 0 || head.size > max_message_size.count) {
       return refuse(fmt::format("a size of {} bytes", head.size), "sizes are from 0 to 1 PiB");
     }
-    const Words rest(words.begin() + static_cast<std::ptrdiff_t>(head.words), words.end());
+    Words rest(words.begin() + static_cast<std::ptrdiff_t>(head.words), words.end());
     pending_.reset();
-    if (!was_interrupted) return end_row(head, rest);
-    // The log came before the times; whole rows may also be followed by it.
-    if (count_values(rest, 0) >= columns_) return end_row(head, rest);
+    // A log right behind #wrong took it with it: what is left is a root, time, algbw and busbw.
+    if (was_interrupted && rest.size() == columns_ && rest.front() == "-1") rest.push_back("N/A");
+    // Where the log came before the times, they follow; whole rows may also be followed by it.
+    const std::size_t given = count_values(rest, 0);
+    if (!was_interrupted || given >= columns_) return end_row(head, rest, was_interrupted || given < rest.size());
     pending_ = head;
     return {};
   }
 
-  Result<void> end_row(const Head& head, Words rest) {
+  /// The rest of a row, whose values something else follows or not.
+  Result<void> end_row(const Head& head, Words rest, bool is_followed) {
     rest.resize(count_values(rest, 0));
     Measurement row;
     const std::size_t given = rest.size();
@@ -140,7 +143,7 @@ class TextReader {
     };
     const std::size_t columns = fits(columns_) ? columns_ : usual_columns;  // A heading may be another table's.
     if (!fits(columns)) {
-      return refuse(fmt::format("a row with {} columns behind its type and operation", given),
+      return refuse(fmt::format("a row with {} behind its type and operation", counted(given, "column")),
                     "rows end in time, algbw, busbw and #wrong, once or twice, and may have a root before them");
     }
     if (given % columns == 1) {
@@ -176,7 +179,10 @@ class TextReader {
       if (row.wrong && wrong) *row.wrong += *wrong;
     } else if (only_in_place_) {
       row.in_place_seconds = row.seconds;
+    } else if (is_followed) {
+      halves_.push_back(line_);
     }
+    has_pairs_ = has_pairs_ || rest.size() > columns;
     measurements_.rows.push_back(std::move(row));
     return {};
   }
@@ -219,6 +225,7 @@ class TextReader {
     const auto first = std::ranges::find_if(words, is_time);
     if (first == words.end()) return;
     const auto second = std::find_if(first + 1, words.end(), is_time);
+    has_pairs_ = has_pairs_ || second != words.end();
     const auto count = static_cast<std::size_t>(second - first);
     columns_ = std::max(count, usual_columns);
     counts_error_ = count > wrong_column && *(first + wrong_column) == "error";
@@ -245,6 +252,11 @@ class TextReader {
   }
 
   void say_left_out() {
+    if (has_pairs_ && !halves_.empty()) {
+      measurements_.warnings.push_back(
+          fmt::format("{}:{}: the in-place times of {} are not in it, as other text follows", name_, halves_.front(),
+                      counted(halves_.size(), "row")));
+    }
     if (empty_rows_ == 0) return;
     measurements_.warnings.push_back(fmt::format("{}: {} of 0 bytes {} left out", name_, counted(empty_rows_, "row"),
                                                  empty_rows_ == 1 ? "is" : "are"));
@@ -297,6 +309,8 @@ class TextReader {
   std::map<std::pair<std::uint32_t, std::string>, std::vector<nccl_tests::PrintedRates>> rates_;  // By run, collective.
   bool counts_error_ = false;
   bool only_in_place_ = false;
+  bool has_pairs_ = false;           // Some row has in-place times, or a heading says so.
+  std::vector<std::size_t> halves_;  // Lines of rows with other text where in-place times may be.
   std::optional<Head> pending_;
 };
 

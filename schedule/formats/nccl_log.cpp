@@ -49,6 +49,7 @@ struct LogNeighbours {
   std::int64_t channel = 0;
   std::vector<std::int64_t> ranks;           ///< Two or three in a row.
   std::optional<std::int64_t> communicator;  ///< Its number of ranks, which RCCL adds.
+  bool is_of_receiver = false;               ///< Of a connection: said by the rank that it leads to.
 };
 
 std::optional<LogNeighbours> read_neighbours(std::string_view text) {
@@ -65,6 +66,7 @@ std::optional<LogNeighbours> read_neighbours(std::string_view text) {
   }
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     if (words[i].text == "nRanks") found.communicator = whole_number(words[i + 1].text);
+    found.is_of_receiver = found.is_of_receiver || words[i].text == "[receive]";
   }
   return found.ranks.size() == 2 || found.ranks.size() == 3 ? std::optional(found) : std::nullopt;
 }
@@ -137,9 +139,11 @@ class RingLog {
 
   Result<void> add_neighbours(const LogNeighbours& found, int line, int column) {
     if (found.communicator && *found.communicator != static_cast<std::int64_t>(ranks_)) return {};
+    largest_rank_ = std::max(largest_rank_, std::ranges::max(found.ranks));
     if (!std::ranges::all_of(found.ranks, [&](std::int64_t rank) { return is_rank(rank); })) return {};
     if (found.ranks.size() == 2) {
-      channels_[found.channel].connected.emplace(found.ranks[0], found.ranks[1]);
+      // What ranks say of each other is in no order.
+      if (!found.is_of_receiver) channels_[found.channel].connected.emplace(found.ranks[0], found.ranks[1]);
       return {};
     }
     for (std::size_t i = 0; i + 1 < found.ranks.size(); ++i) {
@@ -158,6 +162,7 @@ class RingLog {
 
   /// The rings of a log that has none whole.
   Result<std::vector<std::vector<std::int64_t>>> piece_together() {
+    if (!is_rank(largest_rank_)) return fail_none();  // Nothing tells its pieces from those of fewer ranks.
     std::vector<std::vector<std::int64_t>> orders;
     for (const auto& [number, channel] : channels_) {
       if (is_cut_ && !channel.is_listed) continue;  // Of a communicator with more channels.
@@ -219,15 +224,17 @@ class RingLog {
     for (const auto& [count, lines] : others_) {
       found += fmt::format("{}{}", found.empty() ? "; it has rings of " : ", ", count);
     }
+    if (!is_rank(largest_rank_)) found += fmt::format("; it has ranks up to {}", largest_rank_);
     return fail(ErrorCode::invalid_input, fmt::format("{}: there is no ring of {} ranks in it{}", file_, ranks_, found),
-                others_.empty() ? "write the log with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,GRAPH"
-                                : "name the machine that it was written on, or choose its ranks with --ranks");
+                found.empty() ? "write the log with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,GRAPH"
+                              : "name the machine that it was written on, or choose its ranks with --ranks");
   }
 
   const std::string& file_;
   std::size_t ranks_;
   std::map<std::int64_t, ChannelLog> channels_;
   std::map<std::size_t, std::size_t> others_;  // Lines of other communicators, by number of ranks.
+  std::int64_t largest_rank_ = 0;              // In what ranks say of their neighbours.
   bool is_cut_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "topology/import/finish.h"
@@ -104,12 +105,34 @@ Result<Draft> place_in_fabric(Draft& machine, Draft fabric, std::int64_t domain_
   return place_machines(machine, fabric);
 }
 
+/// A matrix counts the same NVLinks for each GPU behind a switch: where a GPU has more of them to others than its
+/// generation has, they lead to one.
+void lead_to_switch(Draft& machine, const GpuGeneration* generation) {
+  if (generation == nullptr || generation->nvlinks == 0) return;
+  std::map<std::size_t, std::int64_t> sums, counts;  // By GPU: its NVLinks to others, and the most to one of them.
+  for (const DraftLink& link : machine.links) {
+    const bool is_between = machine.nodes[link.tail].is_rank && machine.nodes[link.head].is_rank;
+    if (link.medium != Medium::nvlink || link.one_way || !is_between) continue;
+    for (const std::size_t end : {link.tail, link.head}) {
+      sums[end] += link.count;
+      counts[end] = std::max(counts[end], link.count);
+    }
+  }
+  if (std::ranges::none_of(sums, [&](const auto& gpu) { return gpu.second > generation->nvlinks; })) return;
+  std::erase_if(machine.links, [](const DraftLink& link) { return link.medium == Medium::nvlink; });
+  const std::size_t hub = machine.add({.id = "nvswitch", .kind = NodeKind::switch_node});
+  for (const auto& [gpu, count] : counts) {
+    machine.links.push_back({.tail = gpu, .head = hub, .medium = Medium::nvlink, .count = count});
+  }
+}
+
 /// One machine of all files about machines; the NICs that were named, and simple ways between devices.
 Result<Draft> make_machine(std::vector<Draft> drafts, const Preset* preset, const std::string& nics) {
   auto machine = merge_drafts(std::move(drafts));
   if (!machine) return machine;
   if (auto kept = keep_nics(*machine, nics); !kept) return tl::unexpected(kept.error());
   simplify_pcie(*machine);
+  lead_to_switch(*machine, generation_of(*machine, preset));
   if (preset != nullptr) warn_of_missing_links(*machine, *preset);
   return machine;
 }

@@ -1,5 +1,6 @@
 #include "topology/import/pci.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -14,6 +15,13 @@ std::string normal_bus(std::string_view bus) {
   std::size_t zeros = 0;
   while (domain - zeros > digits && text[zeros] == '0') ++zeros;
   return text.substr(zeros);
+}
+
+bool draws_a_console(std::string_view model) {
+  // ES1000 (two), Rage XL (four), Radeon 7000.
+  constexpr std::array<std::string_view, 7> models = {"1002:515e", "1002:5969", "1002:4752", "1002:474f",
+                                                      "1002:4750", "1002:474d", "1002:5159"};
+  return std::ranges::find(models, model) != models.end();
 }
 
 std::optional<Bandwidth> pcie_rate(std::string_view speed, std::int64_t width) {

@@ -26,12 +26,13 @@ constexpr std::array preset_table = {
 };
 
 // The profile of a generation is that of the shipped machines of it (configs/). NVSwitches copy and add from their
-// third generation on, that of H100 ("NVIDIA H100 Tensor Core GPU Architecture" white paper).
+// third generation on, that of H100 ("NVIDIA H100 Tensor Core GPU Architecture" white paper). Numbers of NVLinks: the
+// same and those of V100, A100 and A40.
 constexpr std::array generations = {
-    GpuGeneration{"V100", "70", "nccl-volta"},
-    GpuGeneration{"A100", "80", "nccl-ampere"},
-    GpuGeneration{"A800", "80", "nccl-ampere"},
-    GpuGeneration{"A40", "86", "nccl-ampere"},
+    GpuGeneration{.name = "V100", .code = "70", .profile = "nccl-volta", .nvlinks = 6},
+    GpuGeneration{.name = "A100", .code = "80", .profile = "nccl-ampere", .nvlinks = 12},
+    GpuGeneration{.name = "A800", .code = "80", .profile = "nccl-ampere", .nvlinks = 8},
+    GpuGeneration{.name = "A40", .code = "86", .profile = "nccl-ampere", .nvlinks = 4},
     GpuGeneration{"RTX 4090", "89", "nccl-ampere"},
     GpuGeneration{"GH200", "90", "nccl-hopper", true},
     GpuGeneration{"H100", "90", "nccl-hopper", true},

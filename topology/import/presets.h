@@ -30,6 +30,7 @@ struct GpuGeneration {
   std::string_view profile;      ///< The shipped profile of what NCCL or RCCL adds there; empty: none is shipped.
   bool switches_add = false;     ///< Its NVSwitches copy and add (NVLink SHARP).
   std::int64_t domain_gpus = 0;  ///< GPUs that a rack's NVSwitches join over its machines; 0: machines stand alone.
+  std::int64_t nvlinks = 0;      ///< That a GPU has at most; 0: not known.
 };
 
 /// By compute capability, architecture, PCI vendor and device ("10de:2330"), or the name of a model ("NVIDIA H100 80GB

@@ -76,7 +76,7 @@ class HwlocReader {
     const bool is_display = kind.starts_with("03") || kind.starts_with("12");
     if (!is_display && !kind.starts_with("02")) return;
     const std::string driver_name = is_display ? gpu_name(device) : std::string();
-    if (is_display && driver_name.empty() && !computes(kind)) return;
+    if (is_display && driver_name.empty() && (!computes(kind) || draws_a_console(pci_model(kind)))) return;
     DraftNode node{.id = is_display ? driver_name : nic_name(device),
                    .kind = is_display ? NodeKind::gpu : NodeKind::nic,
                    .is_rank = is_display};

@@ -170,12 +170,14 @@ class FabricText {
     const auto far_port = end == std::string_view::npos || line.text.substr(behind, 2) != "\"["
                               ? std::nullopt
                               : whole_number(line.text.substr(behind + 2, end - behind - 2));
-    const auto rate = port_rate(words.back().text);
+    // `ibnetdiscover -f` adds speeds and widths in numbers behind it.
+    const auto rated = std::ranges::find_if(words.rbegin(), words.rend(),
+                                            [](const Word& word) { return port_rate(word.text).has_value(); });
     if (!current_ || !port || !far_port || parts[0].size() < 3) {
       return fail_at(file_, line.number, words[0].column, cited(line.text) + " is no port of a block",
                      "ports are [1] \"S-0123\"[2] # \"name\" lid 3 4xHDR, behind the line of their switch or adapter");
     }
-    if (!rate) {
+    if (rated == words.rend()) {
       return fail_at(file_, line.number, words.back().column, cited(words.back().text) + " is no rate of InfiniBand",
                      "write it as 4xHDR");
     }
@@ -187,7 +189,8 @@ class FabricText {
       self_cables.push_back(line.number);
       return {};
     }
-    cables.push_back({*current_, far, {*rate, Origin::captured, file_ + ": " + std::string(words.back().text)}});
+    cables.push_back(
+        {*current_, far, {*port_rate(rated->text), Origin::captured, file_ + ": " + std::string(rated->text)}});
     return {};
   }
 
@@ -223,6 +226,7 @@ class FabricDraft {
                   "it was left out");
     }
     warn_of_others();
+    warn_of_names();
     rate_adapters();
     return std::move(draft_);
   }
@@ -249,9 +253,16 @@ class FabricDraft {
     return draft_.add({.id = switch_name(device.guid, device.description), .kind = NodeKind::switch_node});
   }
 
-  /// An adapter below its host; one that only names its model is a host by its GUID.
+  /// An adapter below its host; one that only names its model, or what another card is called, is a host by its GUID.
   std::size_t add_adapter(const FabricDevice& device) {
-    const auto named = host_and_adapter(device.description);
+    auto named = host_and_adapter(device.description);
+    if (named) {
+      const auto [known, is_new] = cards_.emplace(device.description, device.image);
+      if (!is_new && known->second != device.image && !device.image.empty()) {
+        same_names_.push_back(device.description);
+        named.reset();
+      }
+    }
     const std::string host(named ? named->first : device.guid);
     auto known = hosts_.find(host);
     if (known == hosts_.end()) {
@@ -291,6 +302,14 @@ class FabricDraft {
                 "hosts are known by descriptions such as \"node01 mlx5_0\"");
   }
 
+  void warn_of_names() {
+    if (same_names_.empty()) return;
+    const std::set<std::string> names(same_names_.begin(), same_names_.end());
+    draft_.warn(import_codes::contradiction, 0,
+                fmt::format("several cards are called {}", listed({names.begin(), names.end()})),
+                "all but the first are hosts by their GUIDs; give each host a name of its own");
+  }
+
   /// The file does not say how adapters are joined to their hosts: as fast as their ports, so that they limit nothing.
   void rate_adapters() {
     std::map<std::size_t, std::int64_t> sums;
@@ -309,6 +328,8 @@ class FabricDraft {
   std::vector<Role> roles_;         // By device.
   std::vector<std::size_t> nodes_;  // By device that stays.
   std::map<std::string, std::size_t> hosts_;
+  std::map<std::string, std::string> cards_;                        // System images by description.
+  std::vector<std::string> same_names_;                             // Of cards whose name another one has.
   std::vector<std::pair<std::size_t, std::size_t>> adapter_links_;  // NIC, its link to the host
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -187,8 +188,14 @@ class NcclTopologyReader {
         if (std::ranges::find(virtual_, name) == virtual_.end()) virtual_.push_back(name);
         continue;
       }
-      const auto speed = xml_.integer(net, "speed", 0, -1, 100'000'000);
+      constexpr std::int64_t fastest = 100'000'000;  // Mbit/s.
+      auto speed = xml_.integer(net, "speed", 0, -1, std::numeric_limits<std::int32_t>::max());
       if (!speed) return tl::unexpected(speed.error());
+      if (*speed > fastest) {
+        draft_.warn(import_codes::unbelievable, xml_.line(net),
+                    fmt::format("{} has a speed of {} Mbit/s", cited(name), *speed), "it was not used");
+        *speed = 0;
+      }
       DraftNode port{.id = name.empty() ? fmt::format("nic{}", nics_[host_of(parent)]++) : name, .kind = NodeKind::nic};
       if (above == parent) port.bus = bus;
       if (*speed > 0) port.port = {{*speed * 125'000}, Origin::captured, draft_.file + ": speed"};

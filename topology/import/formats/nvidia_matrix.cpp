@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "base/disjoint_sets.h"
 #include "topology/import/formats/nvidia_table.h"
@@ -128,9 +129,24 @@ class MatrixMachine {
     }
   }
 
+  /// Whether all GPUs reach each other over as many NVLinks as no board joins that many GPUs by: eight (A800, H800
+  /// behind NVSwitches), or three GPUs by six (a part of a DGX-2). Boards of four GPUs have three, four or six.
+  [[nodiscard]] bool is_part_of_switched() const {
+    std::size_t gpus = 0;
+    std::set<std::int64_t> counts;
+    for (std::size_t a = 0; a < table_.devices.size(); ++a) {
+      if (!table_.devices[a].is_gpu) continue;
+      ++gpus;
+      for (std::size_t b = 0; b < a; ++b) {
+        if (table_.devices[b].is_gpu) counts.insert(table_.cells[a][b].nvlinks);
+      }
+    }
+    return gpus > 2 && counts.size() == 1 && (*counts.begin() == 8 || (*counts.begin() == 6 && gpus == 3));
+  }
+
   void add_nvlinks() {
     std::vector<std::int64_t> most(table_.devices.size(), 0);
-    bool is_switched = false;
+    bool is_switched = is_part_of_switched();
     for (std::size_t a = 0; a < table_.devices.size(); ++a) {
       std::int64_t sum = 0;
       for (const MatrixCell& cell : table_.cells[a]) {

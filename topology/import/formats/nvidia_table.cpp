@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "base/counted.h"
 #include "topology/import/lines.h"
 
 namespace espalier {
@@ -14,14 +15,15 @@ namespace {
 constexpr std::size_t max_devices = 256;
 constexpr std::size_t max_label_words = 8;  // Of a launcher or a log, before a row.
 
+constexpr std::array<std::pair<std::string_view, int>, 7> distance_names = {{{"PIX", one_bridge},
+                                                                             {"PXB", several_bridges},
+                                                                             {"PHB", host_bridge},
+                                                                             {"NODE", numa_node},
+                                                                             {"SYS", sockets},
+                                                                             {"SOC", sockets},
+                                                                             {"PSB", one_bridge}}};
+
 std::optional<MatrixCell> parse_cell(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, int>, 7> names = {{{"PIX", one_bridge},
-                                                                      {"PXB", several_bridges},
-                                                                      {"PHB", host_bridge},
-                                                                      {"NODE", numa_node},
-                                                                      {"SYS", sockets},
-                                                                      {"SOC", sockets},
-                                                                      {"PSB", one_bridge}}};
   MatrixCell cell{.is_given = true};
   if (text == "X") {
     cell.is_self = true;
@@ -32,13 +34,59 @@ std::optional<MatrixCell> parse_cell(std::string_view text) {
     cell.nvlinks = *count;
     return cell;
   }
-  for (const auto& [name, distance] : names) {
+  for (const auto& [name, distance] : distance_names) {
     if (text == name) {
       cell.distance = distance;
       return cell;
     }
   }
   return std::nullopt;
+}
+
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+/// The length of the cell that a text begins with; zero when it begins with none.
+std::size_t cell_length(std::string_view text) {
+  if (text.starts_with('X')) return 1;
+  for (const auto& [name, distance] : distance_names) {
+    if (text.starts_with(name)) return name.size();
+  }
+  std::size_t length = 2;
+  while (length < text.size() && is_digit(text[length])) ++length;
+  return text.starts_with("NV") && length > 2 ? length : 0;
+}
+
+/// The cells of a word that lost the tabs between them, as wide tables do in terminals: "NODEPIX" as NODE and PIX,
+/// "SYS0-55" as SYS and what stands behind the cells. The word itself where it is anything else.
+void append_cells(Word word, std::vector<Word>& cells) {
+  std::vector<Word> parts;
+  for (std::string_view rest = word.text; !rest.empty();) {
+    const std::size_t length = cell_length(rest);
+    const int column = word.column + static_cast<int>(word.text.size() - rest.size());
+    // Digits may also be those of NV1 and what follows it.
+    const bool is_behind = !parts.empty() && is_digit(rest[0]) && !parts.back().text.starts_with("NV");
+    if (length == 0 && !is_behind) {
+      cells.push_back(word);
+      return;
+    }
+    parts.push_back({length == 0 ? rest : rest.substr(0, length), column});
+    rest.remove_prefix(parts.back().text.size());
+  }
+  cells.insert(cells.end(), parts.begin(), parts.end());
+}
+
+/// The columns of a heading, of which some may have grown together: "NIC12NIC13", "NIC3CPU".
+void append_headings(Word word, std::vector<Word>& headings) {
+  std::size_t begin = 0;
+  for (std::size_t at = 1; at < word.text.size(); ++at) {
+    const std::string_view rest = word.text.substr(at);
+    const bool begins = is_digit(word.text[at - 1]) && (rest.starts_with("GPU") || rest.starts_with("NIC") ||
+                                                        rest.starts_with("mlx5_") || rest == "CPU" || rest == "NUMA");
+    if (!begins) continue;
+    headings.push_back({word.text.substr(begin, at - begin), word.column + static_cast<int>(begin)});
+    begin = at;
+  }
+  headings.push_back({word.text.substr(begin), word.column + static_cast<int>(begin)});
 }
 
 /// A cell of `nvidia-smi topo -p2p`, whose table says who may reach whom, not by what.
@@ -69,10 +117,15 @@ class TableReader {
       for (Word& word : words) word.column += static_cast<int>(line.text.size() - rest.size());
       if (words.empty()) continue;
       read_nic_name(words);
-      if (const std::size_t header = find_header(words); header < words.size()) {
-        if (auto read = read_header(line, words, header); !read) return tl::unexpected(read.error());
+      std::vector<Word> headings, cells;
+      for (const Word& word : words) {
+        append_headings(word, headings);
+        append_cells(word, cells);
+      }
+      if (const std::size_t header = find_header(headings); header < headings.size()) {
+        if (auto read = read_header(line, headings, header); !read) return tl::unexpected(read.error());
       } else if (!columns_.empty()) {
-        if (auto read = read_row(line, words); !read) return tl::unexpected(read.error());
+        if (auto read = read_row(line, cells); !read) return tl::unexpected(read.error());
       }
     }
     if (table_.devices.empty()) {
@@ -179,8 +232,8 @@ class TableReader {
       const std::size_t column = columns_[i];
       if (i + 1 >= words.size()) {
         return fail_at(file_, line.number, static_cast<int>(line.text.size()) + 1,
-                       fmt::format("the row has {} cells of {}", i, columns_.size()),
-                       "cells may have grown together when it was copied");
+                       fmt::format("the row has {} of {}", counted(i, "cell"), columns_.size()),
+                       "copy the whole of what was printed");
       }
       const Word& word = words[i + 1];
       if (is_permission(word.text)) {
@@ -195,8 +248,7 @@ class TableReader {
         return fail_at(
             file_, line.number, word.column,
             fmt::format("{} is not how {} reaches {}", cited(word.text), device.label, table_.devices[column].label),
-            "cells are X (itself), NV#, PIX, PXB, PHB, NODE and SYS; some may have grown together when it "
-            "was copied");
+            "cells are X (itself), NV#, PIX, PXB, PHB, NODE and SYS; some may have been lost when it was copied");
       }
       if (!merge_cell(table_.cells[row][column], *cell)) {
         return fail_at(file_, line.number, word.column,
@@ -204,6 +256,11 @@ class TableReader {
                                    device.line),
                        "give a file for each machine");
       }
+    }
+    if (const std::size_t end = columns_.size() + 1; end < words.size() && parse_cell(words[end].text)) {
+      return fail_at(file_, line.number, words[end].column,
+                     fmt::format("the row has more than {}", counted(columns_.size(), "cell")),
+                     "a column name may have been lost when it was copied");
     }
     device.line = line.number;
     read_affinities(device, words);

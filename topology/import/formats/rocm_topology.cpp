@@ -28,7 +28,7 @@ class RocmReader {
                  : line.text.find("Weight between") != std::string_view::npos    ? &weights_
                                                                                  : nullptr;
         width_ = 0;
-      } else if (words[0].text.starts_with("GPU[")) {
+      } else if (words[0].text == "GPU" || words[0].text.starts_with("GPU[")) {
         read_numa_node(words);
       } else if (table_ != nullptr && number_behind(words[0].text, "GPU")) {
         if (auto read = read_row(line, words); !read) return tl::unexpected(read.error());
@@ -48,17 +48,18 @@ class RocmReader {
   static std::vector<Word> words_of_tool(const TextLine& line) {
     auto words = line.words();
     const auto begins = [](const Word& word) {
-      return word.text.starts_with("==") || word.text.starts_with("GPU[") || number_behind(word.text, "GPU");
+      return word.text.starts_with("==") || word.text == "GPU" || word.text.starts_with("GPU[") ||
+             number_behind(word.text, "GPU");
     };
     words.erase(words.begin(), std::ranges::find_if(words, begins));
     return words;
   }
 
-  /// "GPU[0] : (Topology) Numa Node: 1"
+  /// "GPU[0] : (Topology) Numa Node: 1"; on some pages "GPU 0 : ...".
   void read_numa_node(const std::vector<Word>& words) {
     if (words.size() < 4 || words[words.size() - 2].text != "Node:") return;
     const std::string_view label = words[0].text;
-    const auto gpu = whole_number(label.substr(4, label.find(']') - 4));
+    const auto gpu = label == "GPU" ? whole_number(words[1].text) : whole_number(label.substr(4, label.find(']') - 4));
     const auto node = whole_number(words.back().text);
     if (gpu && node) numa_nodes_[*gpu] = *node;
   }
@@ -85,6 +86,12 @@ class RocmReader {
   }
 
   void build() {
+    if (types_.size() > 1 && numa_nodes_.size() < types_.size()) {
+      draft_.warn(import_codes::left_out, 0,
+                  numa_nodes_.empty() ? "it does not say next to which NUMA nodes the GPUs are"
+                                      : "it does not say of all GPUs next to which NUMA node they are",
+                  "node 0 was taken; copy the lines 'GPU[0] : (Topology) Numa Node: 0' of rocm-smi --showtopo as well");
+    }
     std::map<std::int64_t, std::size_t> cpus;
     for (std::size_t i = 0; i < types_.size(); ++i) {
       draft_.add({.id = fmt::format("gpu{}", i), .is_rank = true});

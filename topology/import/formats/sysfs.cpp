@@ -92,8 +92,10 @@ class SysfsReader {
     }
     const bool is_bridge = device_class.starts_with("0604");
     const bool is_nic = device_class.starts_with("02");
-    const bool is_gpu =
-        (device_class.starts_with("03") || device_class.starts_with("12")) && (vendor == nvidia || vendor == amd);
+    const std::string model =
+        fields.contains("device") ? fmt::format("{}:{}", vendor, text_of(fields, "device")) : std::string();
+    const bool is_display = device_class.starts_with("03") || device_class.starts_with("12");
+    const bool is_gpu = is_display && (vendor == nvidia || vendor == amd) && !draws_a_console(model);
     if (!is_bridge && !is_nic && !is_gpu) return {};
     Device device{.rate = rate_of(fields), .is_adapter = is_nic};
     std::size_t above = 0;
@@ -114,7 +116,7 @@ class SysfsReader {
                                        : NodeKind::nic,
                    .is_rank = is_gpu,
                    .bus = bus};
-    if (is_gpu && fields.contains("device")) node.model = fmt::format("{}:{}", vendor, text_of(fields, "device"));
+    if (is_gpu) node.model = model;
     device.node = draft_.add(std::move(node));
     if (is_gpu) gpus_[bus] = device.node;
     if (is_nic) nics_[bus] = device.node;

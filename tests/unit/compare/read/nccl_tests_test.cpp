@@ -76,15 +76,34 @@ TEST(NcclTests, TakesPrefixesAndColoursOff) {
 }
 
 TEST(NcclTests, LabelsWithinRowsAreTakenOut) {
-  // Hydra labels each part that a process writes.
-  const Measurements runs = read(
-      "[0]      1048576        262144     float     sum      -1[0]    1626.5    0.64    1.24      0[0]    2302.3    "
-      "0.46 "
-      "   0.87      0\n",
-      "all_reduce.log");
-  ASSERT_EQ(runs.rows.size(), 1U);
-  EXPECT_DOUBLE_EQ(runs.rows[0].seconds, 1626.5e-6);
-  EXPECT_DOUBLE_EQ(runs.rows[0].in_place_seconds.value(), 2302.3e-6);
+  // Hydra and mpirun label each part that a process writes.
+  for (const std::string label : {"[0]", "[1,0]<stdout>:", "[1,12]<stderr>:", "[prterun-node1-71@1,0]<stdout>:"}) {
+    const Measurements runs =
+        read(label + "#  size  count  type  redop  root  time  algbw  busbw  #wrong\n" + label +
+                 "      1048576        262144     float     sum      -1" + label + "    1626.5    0.64    1.24      0" +
+                 label + "    2302.3    0.46    0.87      0\n",
+             "all_reduce.log");
+    ASSERT_EQ(runs.rows.size(), 1U) << label;
+    EXPECT_DOUBLE_EQ(runs.rows[0].seconds, 1626.5e-6);
+    EXPECT_DOUBLE_EQ(runs.rows[0].in_place_seconds.value(), 2302.3e-6);
+    EXPECT_TRUE(runs.warnings.empty());
+  }
+}
+
+TEST(NcclTests, RowsWithOtherTextInPlaceOfTheirInPlaceTimesAreSaid) {
+  const std::string good = "  1024  256  float  sum  -1  12.5  0.08  0.08  0  11.5  0.09  0.09  0\n";
+  for (const std::string cut :
+       {"  2048  512  float  sum  -1  13.5  0.15  0.15  0  mlx5_0: retry\n",
+        "  2048  512  float  sum  -1  13.5  0.15  0.15  0hosta:41:77 [0] NCCL INFO Connected\n"}) {
+    const Measurements runs = read(good + cut, "all_reduce.log");
+    ASSERT_EQ(runs.rows.size(), 2U);
+    EXPECT_DOUBLE_EQ(runs.rows[1].seconds, 13.5e-6);
+    EXPECT_FALSE(runs.rows[1].in_place_seconds.has_value());
+    ASSERT_EQ(runs.warnings.size(), 1U) << cut;
+    EXPECT_EQ(runs.warnings[0], "all_reduce.log:2: the in-place times of 1 row are not in it, as other text follows");
+    // Tables without in-place times lack none.
+    EXPECT_TRUE(read(cut, "all_reduce.log").warnings.empty());
+  }
 }
 
 TEST(NcclTests, RowsOfOldVersionsHaveNoOperation) {

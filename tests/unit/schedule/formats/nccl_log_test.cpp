@@ -80,6 +80,27 @@ TEST(NcclLog, NeighboursOfOtherCommunicatorsArePassedOver) {
             "a.log:2:26: channel 0 has another ring than above: of another communicator");
 }
 
+TEST(NcclLog, PiecesOfMoreRanksAreNoRingsOfFewer) {
+  // What ranks 0 to 7 of 32 say of their neighbours makes a ring of 8, with one pair missing, that no GPU has.
+  const StridedRing ring{32, 1};
+  std::string pieces;
+  for (int i = 0; i < 32; ++i) pieces += ring.neighbours(0, i);
+  EXPECT_EQ(rings_of(ring.listed(0, 28) + pieces, 8),
+            "a.log: there is no ring of 8 ranks in it; it has rings of 28; it has ranks up to 31");
+  EXPECT_EQ(rings_of(pieces, 8), "a.log: there is no ring of 8 ranks in it; it has ranks up to 31");
+  // Rings of 8 that stand in it whole are those of another communicator.
+  EXPECT_EQ(rings_of(ring.listed(0, 28) + pieces + StridedRing{8, 3}.listed(0, 8), 8), "0 3 6 1 4 7 2 5;");
+}
+
+TEST(NcclLog, ConnectionsCountWhereTheirSenderSaysThem) {
+  // The receiver may say that of a tree before the sender says that of the ring.
+  std::string log = "h:1:2 [0] NCCL INFO Ring 00 : 0 -> 3 [receive] via NET/Socket/0\n";
+  for (const char* pair : {"0 -> 1", "1 -> 2", "2 -> 3", "3 -> 0"}) {
+    log += "h:1:2 [0] NCCL INFO Ring 00 : " + std::string(pair) + " [send] via NET/Socket/0\n";
+  }
+  EXPECT_EQ(rings_of(log, 4), "0 1 2 3;");
+}
+
 TEST(NcclLog, FormsOfNccl24) {
   // Rings without a number of channels; connections by the ring's name, those of the ring before those of trees.
   EXPECT_EQ(rings_of("h:1:2 [0] NCCL INFO Channel 00 :    0   2   1   3\n"

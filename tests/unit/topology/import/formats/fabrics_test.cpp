@@ -49,6 +49,47 @@ TEST(Ibnetdiscover, MachinesTakeTheirPlacesInIt) {
   EXPECT_EQ(links(topology, "H-0003.mlx5_0", "leaf0"), "");
 }
 
+TEST(Ibnetdiscover, FullPrintoutsHaveMoreBehindTheRate) {
+  // `ibnetdiscover -f`: speed, width, virtual lanes in numbers.
+  std::string full = fabric;
+  for (const char* rate : {"4xHDR\n", "4xEDR\n", "4xNDR\n"}) {
+    const std::string line_end(rate);
+    const std::string longer = line_end.substr(0, 5) + " s=4 w=2 v=4 e=4\n";
+    for (std::size_t at = full.find(line_end); at != std::string::npos; at = full.find(line_end, at + longer.size())) {
+      full.replace(at, line_end.size(), longer);
+    }
+  }
+  const Topology plain = import_good({fabric}).topology, read = import_good({full}).topology;
+  EXPECT_EQ(links(read, "leaf0", "spine"), "2 x 50 GB/s net");
+  EXPECT_EQ(links(read, "node01.mlx5_0", "leaf0"), links(plain, "node01.mlx5_0", "leaf0"));
+  EXPECT_EQ(links(read, "H-0003.nic", "leaf0"), links(plain, "H-0003.nic", "leaf0"));
+  EXPECT_EQ(read.links().size(), plain.links().size());
+}
+
+TEST(Ibnetdiscover, HostsOfOneNameAreNotOneHost) {
+  // Two new machines that call themselves localhost: two hosts, and not one with twice the bandwidth.
+  const std::string text = R"(switchguid=0xa(a)
+Switch  36 "S-000a"         # "leaf0" enhanced port 0 lid 1 lmc 0
+[1]     "H-0001"[1](11)         # "localhost HCA-1" lid 4 4xHDR
+[2]     "H-0002"[1](12)         # "localhost HCA-1" lid 5 4xHDR
+
+sysimgguid=0x1
+caguid=0x1
+Ca      1 "H-0001"          # "localhost HCA-1"
+[1](11)     "S-000a"[1]         # lid 4 lmc 0 "leaf0" lid 1 4xHDR
+
+sysimgguid=0x2
+caguid=0x2
+Ca      1 "H-0002"          # "localhost HCA-1"
+[1](12)     "S-000a"[2]         # lid 5 lmc 0 "leaf0" lid 1 4xHDR
+)";
+  const ImportedTopology imported = import_good({text});
+  EXPECT_EQ(imported.topology.rank_count(), 2U);
+  EXPECT_EQ(links(imported.topology, "localhost.HCA-1", "leaf0"), "1 x 25 GB/s net");
+  EXPECT_EQ(links(imported.topology, "H-0002.nic", "leaf0"), "1 x 25 GB/s net");
+  EXPECT_EQ(imported.warnings.at(0).message, "several cards are called localhost HCA-1");
+}
+
 /// Two hosts; below the switch also an aggregation node, a router, a gateway in the switch's chassis, and one by its
 /// name.
 const std::string with_others = R"([root@head ~]# ibnetdiscover

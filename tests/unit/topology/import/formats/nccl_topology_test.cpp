@@ -35,6 +35,16 @@ const std::string two_sockets = R"(<!-- made for this test -->
 </system>
 )";
 
+TEST(NcclTopology, SpeedsThatCannotBeAreNotUsed) {
+  // Drivers of other networks write bit/s: 200 Tbit/s are no NIC's.
+  std::string text = two_sockets;
+  text.replace(text.find("\"100000\""), 8, "\"200000000\"");
+  const ImportedTopology imported = import_good({text});
+  EXPECT_EQ(links(imported.topology, "mlx5_0", "pcie1"), "1 x 15.75 GB/s pcie");
+  EXPECT_EQ(test::codes(imported), "I103 I104 I101");
+  EXPECT_EQ(imported.warnings.at(0).message, "'mlx5_0' has a speed of 200000000 Mbit/s");
+}
+
 TEST(NcclTopology, HasGpusLinksAndCards) {
   const ImportedTopology imported = import_good({two_sockets});
   const Topology& topology = imported.topology;

@@ -107,6 +107,53 @@ TEST(NvidiaMatrix, ThePcieTableAddsToTheOther) {
   EXPECT_EQ(links(topology, "gpu0", "gpu1"), "2 x 25 GB/s nvlink");
 }
 
+TEST(NvidiaMatrix, CellsThatGrewTogetherAreReadApart) {
+  // Wide tables lose a tab where the terminal turns: always behind the same column.
+  std::string grown = box;
+  for (const auto& [apart, together] : {std::pair<std::string, std::string>{"SYS\tPIX", "SYSPIX"},
+                                        {"SYS\tNODE", "SYSNODE"},
+                                        {"PHB\tSYS\t16", "PHBSYS16"},
+                                        {" X \tSYS\t16", " XSYS\t16"},
+                                        {"GPU3\tNIC0\tCPU", "GPU3NIC0CPU"}}) {
+    const std::size_t at = grown.find(apart);
+    ASSERT_NE(at, std::string::npos) << apart;
+    grown.replace(at, apart.size(), together);
+  }
+  const Topology plain = import_good({box}).topology, read = import_good({grown}).topology;
+  EXPECT_EQ(read.nodes().size(), plain.nodes().size());
+  for (const char* gpu : {"gpu0", "gpu1", "gpu2", "gpu3", "mlx5_3"}) {
+    for (const char* to : {"gpu0", "gpu1", "pcie0", "cpu0", "cpu1"}) {
+      EXPECT_EQ(links(read, gpu, to), links(plain, gpu, to)) << gpu << " " << to;
+    }
+  }
+  // NV1 and 8-15, or NV18 and -15: such a word is refused.
+  EXPECT_EQ(refusal("\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV18-15\n"),
+            "a:2:10: 'NV18-15' is not how GPU0 reaches GPU1");
+}
+
+TEST(NvidiaMatrix, PartsOfSwitchedMachinesAreNoMeshes) {
+  const auto alike = [](int gpus, const std::string& cell) {
+    std::string text;
+    for (int column = 0; column < gpus; ++column) text += "\tGPU" + std::to_string(column);
+    for (int row = 0; row < gpus; ++row) {
+      text += "\nGPU" + std::to_string(row);
+      for (int column = 0; column < gpus; ++column) text += "\t" + (row == column ? "X" : cell);
+    }
+    return text + "\n";
+  };
+  // Three GPUs of an A800 or H800 have eight links each, not sixteen; three of a DGX-2 six, not twelve.
+  EXPECT_EQ(links(import_good({alike(3, "NV8")}).topology, "gpu0", "nvswitch"), "1 x 200 GB/s nvlink");
+  EXPECT_EQ(links(import_good({alike(3, "NV6")}).topology, "gpu0", "nvswitch"), "1 x 150 GB/s nvlink");
+  // Boards of four join all pairs: 12 links of an A100, 18 of an H100. A V100 has six: a DGX-2's part is behind its
+  // switches.
+  EXPECT_EQ(links(import_good({alike(4, "NV4")}).topology, "gpu0", "gpu3"), "4 x 25 GB/s nvlink");
+  EXPECT_EQ(links(import_good({alike(4, "NV6")}, {.preset = "h100-sxm"}).topology, "gpu0", "gpu3"),
+            "6 x 25 GB/s nvlink");
+  const ImportedTopology part = import_good({alike(4, "NV6")}, {.preset = "v100-sxm"});
+  EXPECT_EQ(links(part.topology, "gpu0", "nvswitch"), "1 x 150 GB/s nvlink");
+  EXPECT_EQ(links(part.topology, "gpu0", "gpu3"), "");
+}
+
 TEST(NvidiaMatrix, TwoMachinesInOneFileAreRefused) {
   const std::string one = "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n";
   const std::string other = "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n";
@@ -116,8 +163,9 @@ TEST(NvidiaMatrix, TwoMachinesInOneFileAreRefused) {
 }
 
 TEST(NvidiaMatrix, RefusalsNameThePlace) {
-  EXPECT_EQ(refusal("\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV1\tPIXNODE\n"), "a:2:14: 'PIXNODE' is not how GPU0 reaches NIC0");
-  EXPECT_EQ(refusal("\tGPU0\tGPU1\nGPU0\t X \n"), "a:2:9: the row has 1 cells of 2");
+  EXPECT_EQ(refusal("\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV1\tPIXNODE\n"), "a:2:17: the row has more than 3 cells");
+  EXPECT_EQ(refusal("\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV1\tPIXNOD\n"), "a:2:14: 'PIXNOD' is not how GPU0 reaches NIC0");
+  EXPECT_EQ(refusal("\tGPU0\tGPU1\nGPU0\t X \n"), "a:2:9: the row has 1 cell of 2");
   EXPECT_EQ(refusal("\tGPU0\tGPU1\nGPU0\tNV1\t X \n"), "a:2:6: 'NV1' is not how GPU0 reaches GPU0");
   EXPECT_EQ(refusal("\tGPU0\tGPU1\nGPU0\t X \tPIX\nGPU1\tSYS\t X \n"),
             "a:3:1: how GPU1 reaches GPU0 differs from the way back in line 2");

@@ -133,6 +133,16 @@ TEST(Hwloc, AnIdleGpusRateIsNotWhatItCan) {
   EXPECT_EQ(links(import_good({idle_box({"15,753846"})}).topology, "gpu0", "cpu0"), "1 x 15.753 GB/s pcie");
 }
 
+TEST(Hwloc, ServersConsolesAreNoGpus) {
+  // ES1000: AMD's, but a board management controller's.
+  std::string text = idle_box({"15.753846", "15.753846"});
+  const std::size_t at = text.find("pci_type=\"");
+  ASSERT_NE(at, std::string::npos);
+  const std::size_t begin = at + 10;
+  text.replace(begin, text.find('"', begin) - begin, "0300 [1002:515e] [0014:0019] 02");
+  EXPECT_EQ(import_good({text}).topology.rank_count(), 1U);
+}
+
 TEST(Hwloc, NothingToRunOnIsRefused) {
   EXPECT_EQ(refusal("<topology><object type=\"Machine\"/></topology>"), "a has neither GPUs nor hosts");
 }
@@ -200,6 +210,21 @@ root@node:~#
     labelled += "node-1: " + text.substr(at, text.find('\n', at) + 1 - at);
   }
   EXPECT_EQ(import_good({labelled}).topology.link_count(), topology.link_count());
+}
+
+TEST(RocmTopology, NumaNodesInEitherFormAreReadAndMissingOnesSaid) {
+  const std::string tables =
+      "===== Hops between two GPUs =====\n GPU0 GPU1\nGPU0 0 1\nGPU1 1 0\n"
+      "===== Link Type between two GPUs =====\n GPU0 GPU1\nGPU0 0 XGMI\nGPU1 XGMI 0\n===== Numa Nodes =====\n";
+  for (const std::string numa : {"GPU[0]\t\t: (Topology) Numa Node: 0\nGPU[1]\t\t: (Topology) Numa Node: 1\n",
+                                 "GPU 0     : (Topology) Numa Node: 0\nGPU 1     : (Topology) Numa Node: 1\n"}) {
+    const ImportedTopology imported = import_good({tables + numa});
+    EXPECT_EQ(links(imported.topology, "gpu1", "cpu1"), "1 x 15.75 GB/s pcie") << numa;
+    EXPECT_EQ(test::codes(imported), "I101 I101 I101");
+  }
+  const ImportedTopology without = import_good({tables});
+  EXPECT_EQ(links(without.topology, "gpu1", "cpu0"), "1 x 15.75 GB/s pcie");
+  EXPECT_EQ(test::codes(without), "I104 I101 I101");
 }
 
 TEST(RocmTopology, RefusalsNameThePlace) {
