@@ -168,7 +168,7 @@ class TextReader {
     row.seconds = *first;
     if (const auto rate = nccl_tests::parse_decimal(rest[2]); rate && *rate > 0) row.busbw = *rate * 1e9;
     row.wrong = read_wrong(rest[wrong_column]);
-    auto& rates = rates_[{row.run, row.collective}];
+    auto& rates = rates_.emplace_back();
     rates.push_back({std::string(rest[1]), std::string(rest[2])});
     if (rest.size() > columns) {
       const auto second = read_time(rest[columns]);
@@ -264,11 +264,20 @@ class TextReader {
 
   /// Where the devices are not listed, or not all of them, bandwidths tell the ranks.
   void tell_ranks() {
+    using Rates = std::vector<nccl_tests::PrintedRates>;
+    std::map<std::pair<std::uint32_t, std::string>, Rates> of_run;
+    for (std::size_t i = 0; i < rates_.size(); ++i) {
+      Rates& all = of_run[{measurements_.rows[i].run, measurements_.rows[i].collective}];
+      all.insert(all.end(), rates_[i].begin(), rates_[i].end());
+    }
     std::map<std::pair<std::uint32_t, std::string>, std::optional<RankRange>> implied;
-    for (const auto& [of, rates] : rates_) implied[of] = nccl_tests::implied_ranks(of.second, rates);
+    for (const auto& [of, rates] : of_run) implied[of] = nccl_tests::implied_ranks(of.second, rates);
     std::set<std::uint32_t> said;
-    for (Measurement& row : measurements_.rows) {
-      const auto& range = implied[{row.run, row.collective}];
+    for (std::size_t i = 0; i < rates_.size(); ++i) {
+      Measurement& row = measurements_.rows[i];
+      auto range = implied[{row.run, row.collective}];
+      // In a table of several runs each row has a number of ranks of its own.
+      if (!range && row.ranks == 0) range = nccl_tests::implied_ranks(row.collective, rates_[i]);
       if (!range || (row.ranks != 0 && range->allows(row.ranks))) continue;
       const std::uint32_t listed = row.ranks;
       row.ranks = range->least == range->most ? range->least : 0;
@@ -306,7 +315,7 @@ class TextReader {
   bool rows_in_run_ = false;
   std::size_t columns_ = usual_columns;  // Of each group.
   std::size_t empty_rows_ = 0;
-  std::map<std::pair<std::uint32_t, std::string>, std::vector<nccl_tests::PrintedRates>> rates_;  // By run, collective.
+  std::vector<std::vector<nccl_tests::PrintedRates>> rates_;  // By row.
   bool counts_error_ = false;
   bool only_in_place_ = false;
   bool has_pairs_ = false;           // Some row has in-place times, or a heading says so.

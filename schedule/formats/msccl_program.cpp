@@ -107,11 +107,11 @@ class ProgramReader {
     op.reduces = type.starts_with("rr");
     op.sends = type == "s" || type == "rcs" || type == "rrs" || type == "rrcs";
     op.copies = type == "cpy";
-    const bool is_known = op.sends || op.copies || type == "r" || type == "rrc" || type == "nop";
+    op.sums = type == "re";
+    const bool is_known = op.sends || op.copies || op.sums || type == "r" || type == "rrc" || type == "nop";
     if (!is_known) {
       auto refused = xml_.fail_at(step, fmt::format("type=\"{}\" is not read", type.substr(0, 60)),
-                                  type == "re" ? "a schedule adds what arrives, and has no sums within a rank"
-                                               : "types are s, r, rcs, rrs, rrc, rrcs, cpy and nop");
+                                  "types are s, r, rcs, rrs, rrc, rrcs, re, cpy and nop");
       refused.value().code = ErrorCode::unsupported;
       return refused;
     }

@@ -15,6 +15,7 @@ namespace espalier {
 /// A step of a thread block, split into what it does.
 struct MscclOp {
   bool receives = false, reduces = false, sends = false, copies = false;
+  bool sums = false;  ///< Adds what lies at `src` to what lies at `dst`, within the rank.
   MscclChunk src, dst;
   std::int64_t count = 1;
   std::int32_t after_block = -1;  ///< A thread block of the same rank, by place; -1: none.

@@ -4,8 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
+#include <set>
+#include <span>
 #include <tuple>
 
 #include "schedule/formats/formats.h"
@@ -23,6 +26,19 @@ struct MscclMessage {
   int line = 0;
 };
 
+/// A chunk that lies in scratch until its rank adds it to its own: the transfer is made then.
+struct HeldChunk {
+  std::int64_t chunk = 0;
+  std::uint32_t version = 0;  ///< At the sender, when it was sent.
+  std::size_t from = 0;
+  std::int64_t channel = 0;
+  int line = 0;  ///< Where it was sent.
+
+  [[nodiscard]] bool comes_with(const HeldChunk& other) const {
+    return from == other.from && channel == other.channel && line == other.line;
+  }
+};
+
 class MscclRun {
  public:
   MscclRun(const MscclProgram& program, const std::string& file, const Topology& topology)
@@ -37,6 +53,7 @@ class MscclRun {
     at_.resize(program_.ranks.size());
     versions_.assign(program_.ranks.size(), std::vector<std::uint32_t>(schedule_.slices.size()));
     scratch_.resize(program_.ranks.size());
+    find_summed();
     std::vector<BlockPlace> waiting;
     for (std::size_t rank = program_.ranks.size(); rank-- > 0;) {
       at_[rank].assign(program_.ranks[rank].size(), 0);
@@ -89,6 +106,19 @@ class MscclRun {
     return {};
   }
 
+  /// The places of scratch that ranks add to their own.
+  void find_summed() {
+    summed_.resize(program_.ranks.size());
+    held_.resize(program_.ranks.size());
+    for (std::size_t rank = 0; rank < program_.ranks.size(); ++rank) {
+      for (const MscclBlock& block : program_.ranks[rank]) {
+        for (const MscclOp& op : block.ops) {
+          for (std::int64_t i = 0; op.sums && i < op.count; ++i) summed_[rank].insert(op.src.offset + i);
+        }
+      }
+    }
+  }
+
   [[nodiscard]] const MscclOp* next(BlockPlace place) const {
     const auto& ops = program_.ranks[place.rank][place.block].ops;
     const std::size_t at = at_[place.rank][place.block];
@@ -104,6 +134,11 @@ class MscclRun {
     if (place.buffer == 's') {
       const auto known = scratch_[rank].find(place.offset);
       if (known != scratch_[rank].end()) return known->second;
+      if (summed_[rank].contains(place.offset)) {
+        return fail_step(ErrorCode::unsupported, op.line,
+                         fmt::format("scratch {} is added to the rank's own elsewhere, and used here", place.offset),
+                         "a schedule adds what arrives once");
+      }
       return fail_step(ErrorCode::invalid_input, op.line, fmt::format("nothing has come to scratch {}", place.offset),
                        "correct the step's offset");
     }
@@ -152,6 +187,9 @@ class MscclRun {
           return tl::unexpected(done.error());
       }
     }
+    if (op->sums) {
+      if (auto summed = sum(place.rank, *op); !summed) return tl::unexpected(summed.error());
+    }
     ++at_[place.rank][place.block];
     if (op->sends) {
       if (auto sent = send(place.rank, block, *op); !sent) return tl::unexpected(sent.error());
@@ -187,6 +225,10 @@ class MscclRun {
           fmt::format("it takes {} chunks, and line {} sends {}", op.count, message.line, message.chunks.size()),
           "the k-th send on a channel goes with the k-th receive");
     }
+    if (op.dst.buffer == 's' && !op.reduces && op.count > 0 && summed_[rank].contains(op.dst.offset)) {
+      hold(rank, block, op, message);
+      return {};
+    }
     bool reads_input = false;
     for (std::size_t i = 0; i < message.chunks.size(); ++i) {
       const auto offset = static_cast<std::int64_t>(i);
@@ -210,6 +252,57 @@ class MscclRun {
     }
     const Action action = reads_input ? Action::reduce_input : op.reduces ? Action::reduce : Action::copy;
     return add_transfers(from, rank, block.channel, action, message);
+  }
+
+  void hold(std::size_t rank, const MscclBlock& block, const MscclOp& op, const MscclMessage& message) {
+    for (std::size_t i = 0; i < message.chunks.size(); ++i) {
+      held_[rank][op.dst.offset + static_cast<std::int64_t>(i)] = {
+          message.chunks[i], message.versions[i], static_cast<std::size_t>(block.receive), block.channel, message.line};
+    }
+  }
+
+  /// Adds what came to scratch to the rank's own: what it came from arrives here.
+  Result<void> sum(std::size_t rank, const MscclOp& op) {
+    std::vector<HeldChunk> added;
+    for (std::int64_t i = 0; i < op.count; ++i) {
+      const auto held = held_[rank].find(op.src.offset + i);
+      if (op.src.buffer != 's' || op.dst.buffer == 's' || held == held_[rank].end()) {
+        return fail_step(ErrorCode::unsupported, op.line, "it adds what did not come to scratch, or adds it in scratch",
+                         "a schedule adds what arrives, and has no other sums within a rank");
+      }
+      const auto own = chunk_at(rank, op, {op.dst.buffer, op.dst.offset + i});
+      if (!own) return tl::unexpected(own.error());
+      if (*own != held->second.chunk) {
+        return fail_step(ErrorCode::unsupported, op.line, "it adds unlike chunks",
+                         "a schedule adds what stands for one slice");
+      }
+      added.push_back(held->second);
+      held_[rank].erase(held);
+    }
+    for (auto first = added.begin(); first != added.end();) {
+      const auto end = std::find_if(first, added.end(), [&](const auto& held) { return !held.comes_with(*first); });
+      if (auto done = add_held(rank, {first, end}); !done) return done;
+      first = end;
+    }
+    return {};
+  }
+
+  /// Chunks that came together.
+  Result<void> add_held(std::size_t rank, std::span<const HeldChunk> held) {
+    MscclMessage message{.line = held.front().line};
+    bool has_changed = false;
+    for (const HeldChunk& each : held) {
+      message.chunks.push_back(each.chunk);
+      message.versions.push_back(each.version);
+      has_changed = has_changed || versions_[each.from][static_cast<std::size_t>(each.chunk)] != each.version;
+    }
+    const bool is_input = std::ranges::all_of(message.versions, [](auto version) { return version == 0; });
+    if (has_changed && !is_input) {
+      return fail_step(ErrorCode::unsupported, message.line, "what it sends changes at the sender before it is added",
+                       "a schedule has no copy of it on the way");
+    }
+    return add_transfers(held.front().from, rank, held.front().channel,
+                         has_changed ? Action::reduce_input : Action::reduce, message);
   }
 
   /// One transfer per run of chunks that follow each other.
@@ -275,6 +368,8 @@ class MscclRun {
   std::vector<std::vector<std::uint32_t>> versions_;           ///< By rank and chunk.
   std::vector<bool> sends_input_;                              ///< By transfer that adds: what its source brought.
   std::vector<std::map<std::int64_t, std::int64_t>> scratch_;  ///< By rank: offset to chunk.
+  std::vector<std::set<std::int64_t>> summed_;                 ///< By rank: offsets of scratch that it adds.
+  std::vector<std::map<std::int64_t, HeldChunk>> held_;        ///< By rank: what came there.
   std::map<std::tuple<std::size_t, std::size_t, std::int64_t>, std::deque<MscclMessage>> messages_;
   std::map<std::pair<std::size_t, std::int64_t>, std::vector<std::optional<FoundRoute>>> routes_;
 };

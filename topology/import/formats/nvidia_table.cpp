@@ -90,7 +90,10 @@ void append_headings(Word word, std::vector<Word>& headings) {
 }
 
 /// A cell of `nvidia-smi topo -p2p`, whose table says who may reach whom, not by what.
-bool is_permission(std::string_view text) { return text == "OK" || text == "NS" || text == "CNS" || text == "GNS"; }
+bool is_permission(std::string_view text) {
+  constexpr std::array<std::string_view, 7> names = {"OK", "NS", "CNS", "GNS", "TNS", "DR", "U"};
+  return std::ranges::find(names, text) != names.end();
+}
 
 /// Adds what another cell of the same pair says; false when the two contradict each other.
 bool merge_cell(MatrixCell& to, const MatrixCell& from) {

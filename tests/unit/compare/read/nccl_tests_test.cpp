@@ -106,6 +106,18 @@ TEST(NcclTests, RowsWithOtherTextInPlaceOfTheirInPlaceTimesAreSaid) {
   }
 }
 
+TEST(NcclTests, RowsOfSeveralRunsInOneTableHaveTheirOwnRanks) {
+  // A table put together of runs on one machine and on two: 17.5/10 = 2 x 7/8, 9.375/5 = 2 x 15/16.
+  const Measurements runs = read(
+      "nodes   size      count   type  redop  time  algbw  busbw  error  time  algbw  busbw  error\n"
+      "   1   1048576   262144  float    sum  104.9  10.00  17.50  2e-07  104.9  10.00  17.50  2e-07\n"
+      "   2   1048576   262144  float    sum  209.7   5.00   9.38  4e-07  209.7   5.00   9.38  4e-07\n",
+      "all_reduce.txt");
+  ASSERT_EQ(runs.rows.size(), 2U);
+  EXPECT_EQ(runs.rows[0].ranks, 8U);
+  EXPECT_EQ(runs.rows[1].ranks, 16U);
+}
+
 TEST(NcclTests, RowsOfOldVersionsHaveNoOperation) {
   // 2019 to 2022: an operation only where there is one, a root only where there is one.
   const Measurements gathers = read(

@@ -246,12 +246,41 @@ TEST(MscclImport, ScratchPassesChunksOn) {
   EXPECT_EQ(import_refusal(text), "");
 }
 
+TEST(MscclImport, WhatCameToScratchIsAddedThere) {
+  // As RCCL's all-pairs algorithms do: each sends the other its chunk of the sum, adds what came, and sends the sum.
+  const auto gpu = [](int own) {
+    const std::string id = std::to_string(own), peer = std::to_string(1 - own);
+    const int other = 1 - own;
+    return "<gpu id=\"" + id + "\"><tb id=\"0\" send=\"" + peer + "\" recv=\"" + peer + "\" chan=\"0\">" +
+           step("s", "i", other, "s", 3) + step("r", "i", own, "s", 3) + step("re", "s", 3, "i", own) +
+           step("s", "i", own, "i", own) + step("r", "i", other, "i", other) + "</tb></gpu>\n";
+  };
+  const std::string text =
+      "<algo name=\"pairs\" coll=\"allreduce\" ngpus=\"2\" nchunksperloop=\"2\">" + gpu(0) + gpu(1) + "</algo>";
+  const Topology topology = two_ranks();
+  const auto schedule = import_schedule(text, "a.xml", topology);
+  ASSERT_TRUE(schedule) << schedule.error().message;
+  EXPECT_TRUE(verify(*schedule, topology).ok());
+  // Two sums and two copies, each of half the buffer.
+  ASSERT_EQ(schedule->transfers.size(), 4U);
+  EXPECT_EQ(
+      std::ranges::count_if(schedule->transfers, [](const Transfer& each) { return each.action() == Action::reduce; }),
+      2);
+}
+
 TEST(MscclImport, RefusalsNameThePlace) {
   const std::string send0 = step("s", "i", 0, "o", 0), send1 = step("s", "i", 0, "o", 1);
   EXPECT_EQ(import_refusal(all_gather(send0 + step("r", "i", 0, "o", 0), send1)),
             "a.xml:4:1: it moves a chunk to another's place, o0");
   EXPECT_EQ(import_refusal(all_gather(send0 + step("re", "i", 0, "o", 0), send1)),
-            "a.xml:4:2: <step>: type=\"re\" is not read");
+            "a.xml:4:1: it adds what did not come to scratch, or adds it in scratch");
+  EXPECT_EQ(import_refusal(all_gather(send0 + step("re", "s", 4, "o", 0), send1)),
+            "a.xml:4:1: it adds what did not come to scratch, or adds it in scratch");
+  EXPECT_EQ(import_refusal(all_gather(
+                send0 + step("r", "i", 0, "s", 4) + step("cpy", "s", 4, "o", 1) + step("re", "s", 4, "o", 1), send1)),
+            "a.xml:5:1: scratch 4 is added to the rank's own elsewhere, and used here");
+  EXPECT_EQ(import_refusal(all_gather(send0 + step("r", "i", 0, "s", 4) + step("re", "s", 4, "o", 0), send1)),
+            "a.xml:5:1: it adds unlike chunks");
   EXPECT_EQ(import_refusal(all_gather(send0 + step("r", "i", 0, "o", 7), send1)),
             "a.xml:4:1: the buffer o has no chunk 7");
   EXPECT_EQ(import_refusal(all_gather(send0, "")), "a.xml:3:1: nobody receives what it sends");

@@ -172,6 +172,8 @@ TEST(NvidiaMatrix, RefusalsNameThePlace) {
   EXPECT_EQ(refusal("\tGPU0\tGPU1\tGPU2\nGPU0\t X \tPIX\tPIX\n"), "a:1:1: neither GPU1 nor GPU2 has a row");
   EXPECT_EQ(refusal("\tGPU0\tGPU1\nGPU0\t X \tOK\n"),
             "a:2:10: this table says which GPUs may reach each other, not by what");
+  EXPECT_EQ(refusal("\tGPU0\tGPU1\n GPU0\tX\tTNS\n GPU1\tDR\tX\n"),
+            "a:2:9: this table says which GPUs may reach each other, not by what");
   EXPECT_EQ(refusal("GPU0  X  NV1\nGPU1 NV1  X\n"), "a:1:1: there is no line of column names (GPU0 GPU1 ...)");
   EXPECT_EQ(refusal("\tGPU0\tGPU0\nGPU0\t X \tX\n"), "a:1:7: 'GPU0' is there twice, or there are too many columns");
 }
