@@ -90,6 +90,9 @@ ExitCode run_import(const Console& console, ScheduleImportFlags flags) {
                                        describe(report.breaches.front(), *schedule, *topology)),
                            "the rules are in docs/schedule.md"});
   }
+  if (const std::string missing = missing_nccl_rings(*text, flags.file, *topology); !missing.empty()) {
+    console.note(missing);
+  }
   if (auto bound = planners::compute_bound(*topology, schedule->collective)) schedule->bound = *std::move(bound);
   const auto written = write_file(
       flags.output, [&](std::ostream& stream) { return write_schedule(stream, *schedule, *topology, WriteOptions{}); });

@@ -73,4 +73,7 @@ Result<Schedule> import_schedule(std::string_view text, const std::string& file,
 Result<Schedule> import_nccl_rings(std::string_view text, const std::string& file, const Topology& topology,
                                    CollectiveKind kind, std::optional<ScheduleForm> source = std::nullopt);
 
+/// What a log of NCCL does not have of its rings, in words; empty where it has all, or does not say how many there are.
+std::string missing_nccl_rings(std::string_view text, const std::string& file, const Topology& topology);
+
 }  // namespace espalier

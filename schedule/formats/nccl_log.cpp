@@ -24,6 +24,7 @@ std::optional<std::int64_t> read_channel(std::string_view word) { return whole_n
 
 struct LogRing {
   std::int64_t channel = 0;
+  std::size_t channels = 0;  ///< Of the communicator; 0: not said.
   std::vector<std::int64_t> ranks;
 };
 
@@ -35,6 +36,9 @@ std::optional<LogRing> read_ring(std::string_view text) {
   const auto channel = read_channel(words[0].text);
   if (!channel) return std::nullopt;
   ring.channel = *channel;
+  if (const std::size_t slash = words[0].text.find('/'); slash != std::string_view::npos) {
+    ring.channels = static_cast<std::size_t>(whole_number(words[0].text.substr(slash + 1)).value_or(0));
+  }
   for (std::size_t i = 2; i < words.size(); ++i) {
     const auto rank = whole_number(words[i].text);
     if (!rank) return std::nullopt;
@@ -85,16 +89,20 @@ class RingLog {
  public:
   RingLog(const std::string& file, std::size_t ranks) : file_(file), ranks_(ranks) {}
 
-  Result<std::vector<std::vector<std::int64_t>>> read(std::string_view text) {
+  Result<NcclLogRings> read(std::string_view text) {
     for (const TextLine& line : lines_of(text)) {
       if (auto read = read_line(line); !read) return tl::unexpected(read.error());
       if (channels_.size() > most_channels) return fail_at(file_, line.number, 1, "there are too many channels", "");
     }
-    std::vector<std::vector<std::int64_t>> orders;
+    NcclLogRings rings{.channels = declared_};
     for (const auto& [number, channel] : channels_) {
-      if (!channel.whole.empty()) orders.push_back(channel.whole);
+      if (!channel.whole.empty()) rings.orders.push_back(channel.whole);
     }
-    return orders.empty() ? piece_together() : orders;
+    if (!rings.orders.empty()) return rings;
+    auto pieced = piece_together();
+    if (!pieced) return tl::unexpected(pieced.error());
+    rings.orders = *std::move(pieced);
+    return rings;
   }
 
  private:
@@ -126,6 +134,7 @@ class RingLog {
       return fail_at(file_, line, column, "the ring does not pass each rank once", "give the log as it was written");
     }
     ChannelLog& channel = channels_[ring.channel];
+    declared_ = std::max(declared_, ring.channels);
     if (is_cut) {
       is_cut_ = channel.is_listed = true;
       for (std::size_t i = 0; i + 1 < count; ++i) {
@@ -235,6 +244,7 @@ class RingLog {
   std::map<std::int64_t, ChannelLog> channels_;
   std::map<std::size_t, std::size_t> others_;  // Lines of other communicators, by number of ranks.
   std::int64_t largest_rank_ = 0;              // In what ranks say of their neighbours.
+  std::size_t declared_ = 0;                   // Channels of the communicator.
   bool is_cut_ = false;
 };
 
@@ -242,8 +252,7 @@ class RingLog {
 
 bool is_nccl_log(std::string_view text) { return text.find(mark) != std::string_view::npos; }
 
-Result<std::vector<std::vector<std::int64_t>>> read_nccl_log_rings(std::string_view text, const std::string& file,
-                                                                   std::size_t ranks) {
+Result<NcclLogRings> read_nccl_log_rings(std::string_view text, const std::string& file, std::size_t ranks) {
   return RingLog(file, ranks).read(text);
 }
 

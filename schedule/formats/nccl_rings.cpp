@@ -159,7 +159,7 @@ Result<std::vector<std::vector<Rank>>> read_rings(std::string_view text, const s
     const auto numbers = read_nccl_log_rings(text, file, topology.rank_count());
     if (!numbers) return tl::unexpected(numbers.error());
     std::vector<std::vector<Rank>> rings;
-    for (const auto& ring : *numbers) {
+    for (const auto& ring : numbers->orders) {
       std::vector<Rank>& order = rings.emplace_back();
       for (const std::int64_t rank : ring) order.emplace_back(static_cast<std::size_t>(rank));
     }
@@ -171,6 +171,15 @@ Result<std::vector<std::vector<Rank>>> read_rings(std::string_view text, const s
 }
 
 }  // namespace
+
+std::string missing_nccl_rings(std::string_view text, const std::string& file, const Topology& topology) {
+  if (!is_nccl_log(text)) return {};
+  const auto rings = read_nccl_log_rings(text, file, topology.rank_count());
+  if (!rings || rings->orders.size() >= rings->channels) return {};
+  return fmt::format(
+      "{} has {} of NCCL's {} rings: all data goes over these, and lines 'Channel 00/{} : ...' are missing", file,
+      rings->orders.size(), rings->channels, rings->channels);
+}
 
 Result<Schedule> import_nccl_rings(std::string_view text, const std::string& file, const Topology& topology,
                                    CollectiveKind kind, std::optional<ScheduleForm> source) {

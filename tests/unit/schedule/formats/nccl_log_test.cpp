@@ -10,7 +10,7 @@ std::string rings_of(const std::string& text, std::size_t ranks) {
   const auto rings = read_nccl_log_rings(text, "a.log", ranks);
   if (!rings) return rings.error().message;
   std::string all;
-  for (const auto& ring : *rings) {
+  for (const auto& ring : rings->orders) {
     for (const std::int64_t rank : ring) all += (rank == ring.front() ? "" : " ") + std::to_string(rank);
     all += ";";
   }
@@ -90,6 +90,17 @@ TEST(NcclLog, PiecesOfMoreRanksAreNoRingsOfFewer) {
   EXPECT_EQ(rings_of(pieces, 8), "a.log: there is no ring of 8 ranks in it; it has ranks up to 31");
   // Rings of 8 that stand in it whole are those of another communicator.
   EXPECT_EQ(rings_of(ring.listed(0, 28) + pieces + StridedRing{8, 3}.listed(0, 8), 8), "0 3 6 1 4 7 2 5;");
+}
+
+TEST(NcclLog, SaysHowManyChannelsThereAre) {
+  // A line that another process wrote into is none; the numbers say that one is missing.
+  const StridedRing ring{8, 3};
+  const std::string torn = "n:1:2 [0] NCCL INFO Channel 01/02 :   0   3   6m:3:4 [1] NCCL INFO Connected all rings\n";
+  const auto rings = read_nccl_log_rings(ring.listed(0, 8) + torn, "a.log", 8);
+  ASSERT_TRUE(rings);
+  EXPECT_EQ(rings->orders.size(), 1U);
+  EXPECT_EQ(rings->channels, 2U);
+  EXPECT_EQ(read_nccl_log_rings("n:1:2 [0] NCCL INFO Channel 00 :   0   1\n", "a.log", 2)->channels, 0U);
 }
 
 TEST(NcclLog, ConnectionsCountWhereTheirSenderSaysThem) {
