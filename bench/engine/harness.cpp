@@ -1,13 +1,16 @@
 #include "bench/engine/harness.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +26,8 @@ constexpr std::array<std::string_view, 4> collective_names = {"all_reduce", "bro
                                                               "reduce_scatter"};
 constexpr std::size_t warm_up_calls = 3;
 constexpr double warm_up_seconds = 0.05;
+constexpr double slow_yield_us = 300;
+constexpr std::uint32_t sleeps_after_slow_yield = 256;
 constexpr std::uint32_t barrier_looks = 20'000;  ///< Some tens of microseconds.
 
 [[noreturn]] void misuse(const std::string& what) {
@@ -78,6 +83,21 @@ std::size_t share_of(const Cell& cell, int ranks) { return elements_of(cell) / s
 Board* map_board(int file, int flags) {
   void* memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | flags, file, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<Board*>(memory);
+}
+
+/// Yields; where that took long lately, sleeps until the last participant has come.
+void leave_core(Board& board, std::uint32_t generation) {
+  static std::uint32_t sleeps_left = 0;
+  if (sleeps_left > 0) {
+    --sleeps_left;
+    ++board.sleepers;
+    syscall(SYS_futex, &board.generation, FUTEX_WAIT, generation, nullptr, nullptr, 0);
+    --board.sleepers;
+    return;
+  }
+  const double begin = now_us();
+  sched_yield();
+  if (now_us() - begin > slow_yield_us) sleeps_left = sleeps_after_slow_yield;
 }
 
 }  // namespace
@@ -137,13 +157,14 @@ void wait_for_all(Board& board, std::size_t participants) {
   if (board.arrived.fetch_add(1) + 1 == participants) {
     board.arrived.store(0);
     board.generation.store(generation + 1);
+    if (board.sleepers.load() > 0) syscall(SYS_futex, &board.generation, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
     return;
   }
   static const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   std::uint32_t looks = participants <= static_cast<std::size_t>(cores) ? barrier_looks : 0;
   while (board.generation.load() == generation) {
     if (looks == 0) {
-      sched_yield();
+      leave_core(board, generation);
     } else {
       --looks;
     }

@@ -44,6 +44,7 @@ inline constexpr std::size_t most_iterations = 4096;
 struct Board {
   std::atomic<std::uint32_t> arrived;
   std::atomic<std::uint32_t> generation;
+  std::atomic<std::uint32_t> sleepers;
   std::atomic<std::uint32_t> wrong;
   std::atomic<std::uint32_t> stop_before;  ///< iterations that run
   std::array<std::array<double, most_iterations>, most_ranks> microseconds;
@@ -58,7 +59,8 @@ Board* make_board();
 Board* open_board(const std::string& path);
 
 /// Waits for all participants. Where each has a core they look on and leave together, so that calls begin at one time;
-/// else, or when it takes long, the core is yielded to who is missing.
+/// else, or when it takes long, the core is yielded to who is missing. Where other programs compute a yield gives them
+/// a time slice, of which the calls would be measured; then who waits sleeps.
 void wait_for_all(Board& board, std::size_t participants);
 
 /// Zeros that start at a page, as device memory and tensors do; what malloc gives would cut every vector in two.

@@ -62,11 +62,11 @@ def transport_of(engine, variant):
 
 def parse_size(text):
     factors = {"K": KIB, "M": MIB}
-    return int(text[:-1]) * factors[text[-1]] if text[-1] in factors else int(text)
+    return int(float(text[:-1]) * factors[text[-1]]) if text[-1] in factors else int(text)
 
 
 def format_size(size):
-    return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB" if size >= KIB else f"{size} B"
+    return f"{size / MIB:g} MiB" if size >= MIB else f"{size / KIB:g} KiB" if size >= KIB else f"{size} B"
 
 
 def format_time(microseconds):
@@ -123,7 +123,7 @@ class Runner:
         with tempfile.TemporaryDirectory(dir=shared, prefix="espalier-bench-") as directory:
             command = self.command(engine, variant, ranks, text, f"{directory}/board")
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                       env=environment, start_new_session=True)
+                                       env=environment, process_group=0)
             try:
                 output, errors = process.communicate(timeout=limit)
             except subprocess.TimeoutExpired:

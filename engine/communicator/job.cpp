@@ -1,7 +1,6 @@
 #include "engine/communicator/job.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <numeric>
@@ -12,17 +11,6 @@
 #include "engine/rendezvous/background_thread.h"
 
 namespace espalier::engine {
-namespace {
-
-std::uint32_t usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) return 1;
-  return static_cast<std::uint32_t>(std::max(1, CPU_COUNT(&cores)));
-}
-
-}  // namespace
-
 Job::Job() = default;
 
 Result<std::shared_ptr<Job>> Job::join(JobOptions options) {
@@ -68,8 +56,7 @@ Result<void> Job::find_transports() {
   const auto peers = rendezvous::exchange_peers(*control_, options_.timeout);
   if (!peers) return tl::unexpected(peers.error());
   const auto local_ranks = std::ranges::count(*peers, (*peers)[rank()].boot_id, &rendezvous::PeerInfo::boot_id);
-  const bool is_oversubscribed = local_ranks > usable_cores();
-  waiting_.emplace(is_oversubscribed);
+  const bool is_oversubscribed = local_ranks > rendezvous::count_cores(*peers, (*peers)[rank()]);
   peer_transports_.resize(world());
   for (std::uint32_t rank = 0; rank < world(); ++rank) peer_transports_[rank].peer = rank;
   auto candidates = options_.make_transports ? options_.make_transports(*control_, *peers)
@@ -85,7 +72,22 @@ Result<void> Job::find_transports() {
     if (transport->needs_progress()) progressing_.push_back(transport.get());
   }
   memory_ = std::make_unique<MemoryRegistry>(transports_, *device_);
+  waiting_.emplace(is_oversubscribed, find_cores());
   return check_reach();
+}
+
+RankCores Job::find_cores() const {
+  for (const auto& transport : transports_) {
+    RankCores::Shown* own = transport->own_core();
+    if (own == nullptr) continue;
+    std::vector<const RankCores::Shown*> others;
+    for (std::uint32_t rank = 0; rank < world(); ++rank) {
+      const RankCores::Shown* core = rank == this->rank() ? nullptr : transport->core_of(rank);
+      if (core != nullptr) others.push_back(core);
+    }
+    return RankCores(*own, std::move(others));
+  }
+  return {};
 }
 
 Result<bool> Job::attach(Transport& transport) {

@@ -36,7 +36,7 @@ class CallRunner {
       : calls_(calls), context_(context), yields_(!sleeps_at_once()) {}
 
   Result<void> run() {
-    context_.waiting->reset();
+    context_.waiting->begin_call();
     while (true) {
       if (has_failed()) return tl::unexpected(failure());
       if (advance_all()) {

@@ -1,19 +1,31 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+
+#include "engine/executor/rank_cores.h"
 
 namespace espalier::engine {
 
 /// How to wait for a peer. A spin notices at once but keeps a core from others; a yield is cheap while only ranks share
-/// the cores and costs a time slice while other programs compute; a sleep frees the core but has to be ended by a wake,
-/// the slowest of all. So it depends on how many ranks share the cores, and on what yields cost lately.
+/// the core and costs a time slice while other programs compute; a sleep frees the core but has to be ended by a wake,
+/// the slowest of all. So it depends on whether ranks share this core, and on what yields cost lately.
 class Waiting {
  public:
   enum class Action : std::uint8_t { spin, yield, sleep };
 
-  /// `is_oversubscribed`: this machine runs more ranks of the job than it has cores for them.
-  explicit Waiting(bool is_oversubscribed) : is_oversubscribed_(is_oversubscribed) {}
+  /// `is_oversubscribed`: this machine runs more ranks of the job than it has cores for them, which decides where
+  /// `cores` knows no others.
+  explicit Waiting(bool is_oversubscribed, RankCores cores = {})
+      : cores_(std::move(cores)),
+        has_time_to_spin_(!is_oversubscribed && cores_.knows_others()),
+        shares_core_(is_oversubscribed) {}
 
+  /// A call begins.
+  void begin_call() {
+    cores_.show();
+    reset();
+  }
   /// Something moved.
   void reset() {
     passes_ = 0;
@@ -21,7 +33,7 @@ class Waiting {
   }
 
   /// Whether the wait has just begun, or is about to, and next() will only spin. Well below the time of a wake.
-  [[nodiscard]] bool is_at_first_spins() const { return !is_oversubscribed_ && passes_ < first_spins; }
+  [[nodiscard]] bool is_at_first_spins() const { return !shares_core_ && passes_ < first_spins; }
 
   /// Nothing moved: what to do before the next look; spins and yields are done already. `begun_ns` (a moment of now_ns)
   /// is when waiting began, or 0 while that is not worth a look at the clock.
@@ -33,12 +45,23 @@ class Waiting {
 
  private:
   static constexpr std::uint32_t first_spins = 16;
+  static constexpr std::uint32_t least_backoff = 64;
 
-  bool is_oversubscribed_;
-  bool spins_ = true;
+  [[nodiscard]] bool may_yield();
+  /// At the clock, and who is on this core.
+  void look();
+  Action yield();
+  void note_slow_yield();
+
+  RankCores cores_;
+  bool has_time_to_spin_;  ///< There is a core for each rank.
+  bool shares_core_;
+  bool spins_ = true;  ///< Where it shares no core.
   std::uint32_t passes_ = 0;
   std::uint32_t yields_ = 0;
-  std::uint32_t backoff_ = 0;  ///< Waits that go without yields, because one took long.
+  std::uint32_t fast_yields_ = 0;               ///< Since one took long.
+  std::uint32_t backoff_ = 0;                   ///< Waits that go without yields, because one took long.
+  std::uint32_t next_backoff_ = least_backoff;  ///< Twice as many when it takes long again.
   std::int64_t begun_ns_ = 0;
   std::int64_t looked_ns_ = 0;
 };

@@ -4,12 +4,14 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <fstream>
 #include <memory>
 #include <numeric>
@@ -28,6 +30,14 @@ std::string boot_id() {
   std::string text;
   std::getline(file, text);
   return text;
+}
+
+std::string usable_cores() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) return {};
+  std::string bits(reinterpret_cast<const char*>(&cores), sizeof(cores));
+  bits.erase(bits.find_last_not_of('\0') + 1);
+  return bits;
 }
 
 std::uint64_t namespace_inode(const char* path) {
@@ -65,6 +75,7 @@ PeerInfo describe_self(const ControlPlane& plane) {
   self.time_namespace = namespace_inode("/proc/self/ns/time");
   self.user = geteuid();
   self.process = getpid();
+  self.cores = usable_cores();
   const std::string first = plane.local_address();
   if (!first.empty()) self.addresses.push_back(first);
   for (std::string& address : interface_addresses()) {
@@ -76,6 +87,19 @@ PeerInfo describe_self(const ControlPlane& plane) {
 bool share_memory(const PeerInfo& one, const PeerInfo& other) {
   return share_network(one, other) && one.process_namespace != 0 && one.process_namespace == other.process_namespace &&
          one.user == other.user;
+}
+
+std::uint32_t count_cores(std::span<const PeerInfo> peers, const PeerInfo& self) {
+  std::string together;
+  for (const PeerInfo& peer : peers) {
+    if (peer.boot_id != self.boot_id) continue;
+    together.resize(std::max(together.size(), peer.cores.size()));
+    for (std::size_t i = 0; i < peer.cores.size(); ++i) together[i] = static_cast<char>(together[i] | peer.cores[i]);
+  }
+  const auto bits = [](std::uint32_t count, char byte) {
+    return count + static_cast<std::uint32_t>(std::popcount(static_cast<unsigned char>(byte)));
+  };
+  return std::max(1U, std::accumulate(together.begin(), together.end(), 0U, bits));
 }
 
 bool share_network(const PeerInfo& one, const PeerInfo& other) {
@@ -103,6 +127,7 @@ std::string encode_peer(const PeerInfo& peer) {
   ByteWriter writer;
   writer.u32(peer.rank).text(peer.host_name).text(peer.boot_id).u64(peer.network_namespace).u64(peer.process_namespace);
   writer.u64(peer.time_namespace).u32(peer.user).u64(static_cast<std::uint64_t>(peer.process));
+  writer.text(peer.cores);
   writer.u32(static_cast<std::uint32_t>(peer.addresses.size()));
   for (const std::string& address : peer.addresses) writer.text(address);
   return writer.take();
@@ -119,6 +144,7 @@ Result<PeerInfo> decode_peer(std::string_view bytes) {
   peer.time_namespace = reader.u64();
   peer.user = reader.u32();
   peer.process = static_cast<std::int64_t>(reader.u64());
+  peer.cores = reader.text(longest_text);
   const std::uint32_t count = reader.u32();
   for (std::uint32_t i = 0; i < count && count <= most_addresses && reader.is_good(); ++i) {
     peer.addresses.emplace_back(reader.text(longest_text));

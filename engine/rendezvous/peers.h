@@ -22,6 +22,7 @@ struct PeerInfo {
   std::uint64_t time_namespace = 0;     ///< Inode; 0 when unknown.
   std::uint32_t user = 0;               ///< Effective user id.
   std::int64_t process = 0;             ///< Process id.
+  std::string cores;                    ///< That it may use: a bit each, as sched_getaffinity gives them.
   /// Its addresses: first the one that the rendezvous goes over, then the other interfaces' that are up.
   /// Loopback only if the rendezvous goes over it; link-local IPv6 carries its "%interface".
   std::vector<std::string> addresses;
@@ -36,6 +37,9 @@ bool share_memory(const PeerInfo& one, const PeerInfo& other);
 
 /// Whether both read one CLOCK_MONOTONIC: their offset is exactly zero, and need not be measured.
 bool share_clock(const PeerInfo& one, const PeerInfo& other);
+
+/// How many cores the ranks on this one's machine may use together; at least one.
+std::uint32_t count_cores(std::span<const PeerInfo> peers, const PeerInfo& self);
 
 /// Whether both see the same interfaces and addresses, loopback too.
 bool share_network(const PeerInfo& one, const PeerInfo& other);

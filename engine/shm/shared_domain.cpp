@@ -13,7 +13,8 @@
 
 namespace espalier::engine {
 
-/// What a process shows to its peers: its doorbell and where its buffers are. Zeroed memory is a valid one.
+/// What a process shows to its peers: its doorbell, where it runs, and where its buffers are. Zeroed memory is a valid
+/// one.
 struct SharedDomain::Directory {
   struct Entry {
     std::atomic<std::uint32_t> generation;  ///< Odd while the slot holds a buffer.
@@ -22,6 +23,7 @@ struct SharedDomain::Directory {
   };
   std::array<std::uint8_t, 16> token;  ///< Random: proves that the right memory was mapped.
   alignas(128) Doorbell doorbell;
+  alignas(128) RankCores::Shown core;
   alignas(128) std::array<Entry, most_buffers> entries;
 };
 
@@ -58,6 +60,10 @@ Result<std::unique_ptr<SharedDomain>> SharedDomain::create(Device& device) {
     return fail(ErrorCode::unavailable, "the system gives no random bytes");
   }
   return domain;
+}
+
+SharedDomain::~SharedDomain() {
+  if (own_directory_.data() != nullptr) own_core().store(0, std::memory_order_relaxed);  // Who has left is on no core.
 }
 
 std::string SharedDomain::exported_directory() const {
@@ -233,6 +239,13 @@ Doorbell& SharedDomain::own_doorbell() { return directory_in(own_directory_).doo
 Doorbell& SharedDomain::doorbell_of(std::uint32_t rank) {
   const std::lock_guard lock(mutex_);
   return directory_in(peers_.at(rank).directory).doorbell;
+}
+
+RankCores::Shown& SharedDomain::own_core() { return directory_in(own_directory_).core; }
+
+const RankCores::Shown& SharedDomain::core_of(std::uint32_t rank) const {
+  const std::lock_guard lock(mutex_);
+  return directory_in(peers_.at(rank).directory).core;
 }
 
 }  // namespace espalier::engine

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/executor/rank_cores.h"
 #include "engine/shm/doorbell.h"
 #include "engine/shm/shared_memory.h"
 
@@ -44,6 +45,9 @@ class SharedDomain {
 
   /// `device`, whose queues work on what is mapped here, outlives this. Errors: unavailable, as SharedMemory::create.
   static Result<std::unique_ptr<SharedDomain>> create(Device& device);
+  ~SharedDomain();
+  SharedDomain(const SharedDomain&) = delete;
+  SharedDomain& operator=(const SharedDomain&) = delete;
 
   /// What a peer needs to `attach` to this process.
   [[nodiscard]] std::string exported_directory() const;
@@ -83,6 +87,9 @@ class SharedDomain {
   [[nodiscard]] Doorbell& own_doorbell();
   /// Requires: knows(rank).
   [[nodiscard]] Doorbell& doorbell_of(std::uint32_t rank);
+  [[nodiscard]] RankCores::Shown& own_core();
+  /// Requires: knows(rank).
+  [[nodiscard]] const RankCores::Shown& core_of(std::uint32_t rank) const;
 
  private:
   struct Directory;

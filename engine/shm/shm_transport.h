@@ -58,6 +58,10 @@ class ShmTransport final : public Transport {
   void sleep(std::chrono::nanoseconds longest) override { domain_->own_doorbell().sleep(announced_, longest); }
   void disarm() override { domain_->own_doorbell().withdraw(); }
   void wake() override;
+  [[nodiscard]] RankCores::Shown* own_core() override { return &domain_->own_core(); }
+  [[nodiscard]] const RankCores::Shown* core_of(std::uint32_t rank) const override {
+    return domain_->knows(rank) ? &domain_->core_of(rank) : nullptr;
+  }
   void reclaim() override {
     domain_->release_freed();
     PrivateAtFork::forget_copies();

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "engine/device/device.h"
+#include "engine/executor/rank_cores.h"
 #include "engine/memory/memory.h"
 #include "engine/transport/stream_end.h"
 #include "engine/transport/whole_call.h"
@@ -140,6 +141,10 @@ class Transport {
   virtual void disarm() {}
   /// Ends this rank's sleep.
   virtual void wake() {}
+  /// Where this rank shows the others of its machine on which core it runs, and where those that it reaches show
+  /// theirs, by rank; null where nobody does. Requires: attached.
+  [[nodiscard]] virtual RankCores::Shown* own_core() { return nullptr; }
+  [[nodiscard]] virtual const RankCores::Shown* core_of(std::uint32_t /*rank*/) const { return nullptr; }
 
   /// No call is under way: what was kept for calls may go.
   virtual void reclaim() {}

@@ -1,6 +1,9 @@
 #include "engine/executor/waiting.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+
+#include <chrono>
 
 namespace espalier::engine {
 namespace {
@@ -24,6 +27,72 @@ TEST(Waiting, WhoHasACoreSpinsFirst) {
   Waiting::Action action = Waiting::Action::spin;
   for (std::int64_t i = 0; i < much_longer && action == Waiting::Action::spin; ++i) action = waiting.next(false);
   EXPECT_EQ(action, Waiting::Action::sleep);
+}
+
+/// Where this rank and one other show their cores; the other shows the core that this one is on, or none.
+class WaitingBesideAnother : public ::testing::Test {
+ protected:
+  WaitingBesideAnother() {
+    CPU_ZERO(&before_);
+    sched_getaffinity(0, sizeof(before_), &before_);
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET(static_cast<std::size_t>(sched_getcpu()), &here);
+    sched_setaffinity(0, sizeof(here), &here);  // So that it cannot part.
+  }
+  ~WaitingBesideAnother() override { sched_setaffinity(0, sizeof(before_), &before_); }
+
+  Waiting make_waiting(bool is_oversubscribed) { return Waiting(is_oversubscribed, RankCores(own_, {&other_})); }
+  /// How it waits for so long: the first action that is no spin.
+  static Waiting::Action first_after_spins(Waiting& waiting, std::chrono::milliseconds longest) {
+    const auto end = std::chrono::steady_clock::now() + longest;
+    Waiting::Action action = Waiting::Action::spin;
+    while (action == Waiting::Action::spin && std::chrono::steady_clock::now() < end) action = waiting.next();
+    return action;
+  }
+
+  RankCores::Shown own_ = 0;
+  RankCores::Shown other_ = 0;
+
+ private:
+  cpu_set_t before_{};
+};
+
+TEST_F(WaitingBesideAnother, OnItsCoreYields) {
+  Waiting waiting = make_waiting(true);
+  other_.store(own_.load());
+  waiting.begin_call();
+  EXPECT_EQ(waiting.next(), Waiting::Action::yield);
+}
+
+TEST_F(WaitingBesideAnother, OnItsCoreYieldsAfterFewSpinsAlsoWhereEachCouldHaveACore) {
+  Waiting waiting = make_waiting(false);
+  other_.store(own_.load());
+  waiting.begin_call();
+  EXPECT_EQ(first_after_spins(waiting, std::chrono::seconds(1)), Waiting::Action::yield);
+  waiting.reset();
+  EXPECT_EQ(waiting.next(), Waiting::Action::yield) << "it knows now";
+  other_.store(0);
+  EXPECT_NE(waiting.next(), Waiting::Action::sleep);
+  EXPECT_EQ(waiting.next(), Waiting::Action::spin) << "the other has gone";
+}
+
+TEST_F(WaitingBesideAnother, OnAnotherCoreSpinsEvenWhereTheJobHasMoreRanksThanCores) {
+  Waiting waiting = make_waiting(true);
+  other_.store(own_.load() + 1);
+  waiting.begin_call();
+  EXPECT_EQ(waiting.next(), Waiting::Action::spin);
+  EXPECT_EQ(first_after_spins(waiting, std::chrono::seconds(1)), Waiting::Action::sleep)
+      << "there is nobody to yield to";
+}
+
+TEST_F(WaitingBesideAnother, SpinsLongerThanATimeSliceWhereEachHasACore) {
+  Waiting waiting = make_waiting(false);
+  other_.store(own_.load() + 1);
+  waiting.begin_call();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(first_after_spins(waiting, std::chrono::seconds(10)), Waiting::Action::sleep);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(5));
 }
 
 }  // namespace

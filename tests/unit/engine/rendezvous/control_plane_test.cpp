@@ -210,6 +210,21 @@ TEST(ControlPlane, PeersIntroduceThemselves) {
   });
 }
 
+TEST(Peers, RanksThatAreTiedToCoresOfTheirOwnHaveThemTogether) {
+  PeerInfo one;
+  one.boot_id = "a machine";
+  one.cores = {'\x01'};
+  PeerInfo other = one;
+  EXPECT_EQ(count_cores(std::vector{one, other}, one), 1U) << "both on core 0";
+  other.cores = std::string("\x02\x80", 2);  // 1 and 15.
+  EXPECT_EQ(count_cores(std::vector{one, other}, one), 3U);
+  other.boot_id = "another machine";
+  EXPECT_EQ(count_cores(std::vector{one, other}, one), 1U);
+  EXPECT_EQ(count_cores(std::vector{one, other}, other), 2U);
+  one.cores.clear();
+  EXPECT_EQ(count_cores(std::vector{one, other}, one), 1U) << "it runs somewhere";
+}
+
 /// Debian's /etc/hosts gives a machine's own name to 127.0.1.1, so a rank there reaches the rendezvous by loopback.
 TEST(Peers, LoopbackIsTriedLastFromElsewhere) {
   PeerInfo one;

@@ -113,6 +113,7 @@ TEST(Messages, AreWholeOrNothing) {
   expect_whole_only(encode_gathered_id(1) + encode_gathered_body(std::vector<std::string>{"a", "bc"}), decode_gathered);
   PeerInfo peer;
   peer.addresses = {"10.0.0.1", "fe80::1%eth0"};
+  peer.cores = std::string("\x03\x00\x10", 3);
   expect_whole_only(encode_peer(peer), decode_peer);
 }
 
