@@ -53,11 +53,11 @@ class SameRate {
     }
   }
 
-  /// The most trees that fit.
-  SpanningTrees run() const {
+  /// The most trees that fit, if there are more than `enough`.
+  SpanningTrees run(std::size_t enough) const {
     const std::size_t n = demand_.topology.rank_count();
-    std::size_t most = std::min<std::size_t>(most_trees, edges_.size() / (n - 1));
-    for (; most > 0; --most) {
+    std::size_t most = std::min({std::size_t{most_trees}, edges_.size() / (n - 1), fewest_at_a_rank()});
+    for (; most > enough; --most) {
       std::vector<std::uint32_t> roots;
       for (std::size_t i = 0; i < most; ++i) {
         roots.push_back(demand_.root.is_none() ? static_cast<std::uint32_t>(i * n / most) : demand_.root.value());
@@ -70,6 +70,15 @@ class SameRate {
 
  private:
   static constexpr std::int64_t most_trees = 16;
+
+  [[nodiscard]] std::size_t fewest_at_a_rank() const {
+    std::vector<std::size_t> degrees(demand_.topology.rank_count(), 0);
+    for (const PlainEdge& edge : edges_) {
+      ++degrees[edge.a];
+      ++degrees[edge.b];
+    }
+    return *std::ranges::min_element(degrees);
+  }
 
   [[nodiscard]] SpanningTrees to_trees(const std::vector<std::vector<std::uint32_t>>& split) const {
     SpanningTrees trees;
@@ -104,11 +113,10 @@ SpanningTrees disjoint_trees(const TreeDemand& demand) {
   SpanningTrees best;
   std::int64_t best_total = 0;
   for (const std::int64_t rate : rates) {
-    SpanningTrees trees = SameRate(demand, cables, rate).run();
-    const std::int64_t total = rate * static_cast<std::int64_t>(trees.size());
-    if (total <= best_total) continue;
+    SpanningTrees trees = SameRate(demand, cables, rate).run(static_cast<std::size_t>(best_total / rate));
+    if (trees.empty()) continue;
+    best_total = rate * static_cast<std::int64_t>(trees.size());
     best = std::move(trees);
-    best_total = total;
   }
   return best;
 }

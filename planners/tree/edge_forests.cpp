@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace espalier::planners {
 
@@ -17,7 +18,9 @@ class Forests {
         roots_(roots),
         tree_of_(edges.size(), no_edge),
         at_(vertices),
-        size_(roots.size(), 0) {
+        size_(roots.size(), 0),
+        full_(vertices) {
+    std::iota(full_.begin(), full_.end(), 0);
     for (std::uint32_t i = 0; i < edges.size(); ++i) {
       at_[edges[i].a].push_back(i);
       at_[edges[i].b].push_back(i);
@@ -27,7 +30,7 @@ class Forests {
   std::vector<std::vector<std::uint32_t>> run() {
     grow();
     for (std::uint32_t edge = 0; edge < edges_.size() && !complete(); ++edge) {
-      if (tree_of_[edge] == no_edge) insert(edge);
+      if (tree_of_[edge] == no_edge && !is_inside_full(edge)) insert(edge);
     }
     if (!complete()) return {};
     std::vector<std::vector<std::uint32_t>> trees(roots_.size());
@@ -108,6 +111,20 @@ class Forests {
         }
       }
     }
+    for (const std::uint32_t moved : queue) join_full(edges_[moved]);
+  }
+
+  // Where no chain makes room, every tree spans the ends of all edges that chains lead to: no edge between two of these
+  // vertices ever finds room. Sets of such vertices that meet are one (J. Roskind, R. E. Tarjan, "A note on finding
+  // minimum-cost edge-disjoint spanning trees", Mathematics of Operations Research 10, 1985).
+
+  [[nodiscard]] std::uint32_t full_set_of(std::uint32_t vertex) {
+    while (full_[vertex] != vertex) vertex = full_[vertex] = full_[full_[vertex]];
+    return vertex;
+  }
+  void join_full(const PlainEdge& edge) { full_[full_set_of(edge.a)] = full_set_of(edge.b); }
+  [[nodiscard]] bool is_inside_full(std::uint32_t edge) {
+    return full_set_of(edges_[edge].a) == full_set_of(edges_[edge].b);
   }
 
   void settle(std::uint32_t moving, std::uint32_t tree, const std::vector<std::uint32_t>& cause) {
@@ -146,7 +163,8 @@ class Forests {
   std::span<const std::uint32_t> roots_;
   std::vector<std::uint32_t> tree_of_;  ///< By edge.
   std::vector<std::vector<std::uint32_t>> at_;
-  std::vector<std::size_t> size_;  ///< Edges per tree.
+  std::vector<std::size_t> size_;    ///< Edges per tree.
+  std::vector<std::uint32_t> full_;  ///< By vertex: another one of its set of vertices that all trees span.
 };
 
 }  // namespace

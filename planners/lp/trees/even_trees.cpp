@@ -30,8 +30,8 @@ class EvenTreeSearch {
       loads_.set_sharpness(power);
       repeat(max_passes, budget, [&](Tree& tree, std::uint32_t rank) { return improve(tree, rank); });
     }
-    const double allowed = std::max(loads_.fullest(), good_enough);
-    repeat(max_shallow_passes, budget, [&](Tree& tree, std::uint32_t rank) { return raise(tree, rank, allowed); });
+    loads_.limit(std::max(loads_.fullest(), good_enough) * (1 + rounding), slack);
+    repeat(max_shallow_passes, budget, [&](Tree& tree, std::uint32_t rank) { return raise(tree, rank); });
     return result();
   }
 
@@ -138,14 +138,12 @@ class EvenTreeSearch {
   }
 
   /// Gives a rank a parent that is nearer to the root, along what has room.
-  bool raise(Tree& changed, std::uint32_t rank, double allowed) {
+  bool raise(Tree& changed, std::uint32_t rank) {
     ReparentedTree& tree = changed.tree;
     const std::vector<std::uint32_t> before = tree.tree().path[rank];
     loads_.add(before, -1);
     constexpr double too_long = 1e9;
-    const auto hops = [&](double length, std::uint32_t e) {
-      return loads_.fits(e, allowed * (1 + rounding)) ? length + 1 : too_long;
-    };
+    const auto hops = [&](double length, std::uint32_t e) { return loads_.fits(e) ? length + 1 : too_long; };
     const std::uint32_t node = graph_.rank_nodes[rank];
     search_.run(std::span(&node, 1), !changed.inward, false, &too_long, hops);
     std::uint32_t best = none;
@@ -168,6 +166,7 @@ class EvenTreeSearch {
   [[nodiscard]] EvenTrees result() const {
     EvenTrees found;
     found.throughput = limit_ / loads_.fullest();
+    found.full_links = loads_.count_fuller(slack);
     for (const Tree& tree : trees_) {
       std::vector<std::uint32_t>& edges = (tree.inward ? found.in_trees : found.out_trees).emplace_back();
       for (const auto& path : tree.tree.tree().path) edges.insert(edges.end(), path.begin(), path.end());
@@ -179,6 +178,9 @@ class EvenTreeSearch {
   static constexpr int max_passes = 6;
   static constexpr int max_shallow_passes = 20;
   static constexpr double good_enough = 1.005;
+  /// Chunks that meet at a link which is always busy fall out of step and make the next link wait, so that shallow
+  /// trees leave some room.
+  static constexpr double slack = 0.9;
   static constexpr double rounding = 1e-9;
   static constexpr std::uint32_t none = UINT32_MAX;
 
@@ -201,16 +203,27 @@ EvenTrees find_even_trees(const ResourceGraph& graph, std::uint32_t root, double
   constexpr std::uint32_t most_trees = 64;
   constexpr double min_gain = 1.01;
   constexpr double near_limit = 0.995;
+  constexpr std::size_t enough_trees = 8;
+  constexpr double fewer = 0.9;
   EvenTreeSearch search(graph, root, limit);
   WorkBudget budget(most_steps);
   EvenTrees best;
+  const auto take = [&](EvenTrees found) {
+    best = std::move(found);
+    if (on_better) on_better(best);
+  };
   for (std::uint32_t count = 1; count <= most_trees && !budget.is_spent(); ++count) {
     if (count > 1 && !search.has_room(count, best.throughput * min_gain)) continue;
     EvenTrees found = search.pack(count, budget);
-    if (found.throughput < best.throughput * min_gain) continue;
-    best = std::move(found);
-    if (on_better) on_better(best);
+    if (found.throughput >= best.throughput * min_gain) take(std::move(found));
     if (best.throughput >= near_limit * limit) break;
+  }
+  // A link holds a whole number of trees: a few that fill it leave room on it when there are more of them.
+  for (std::size_t count = 2 * best.out_trees.size(); count <= enough_trees && !budget.is_spent(); count *= 2) {
+    EvenTrees found = search.pack(static_cast<std::uint32_t>(count), budget);
+    if (found.throughput >= best.throughput &&
+        static_cast<double>(found.full_links) < fewer * static_cast<double>(best.full_links))
+      take(std::move(found));
   }
   return best;
 }

@@ -57,9 +57,19 @@ double PassLoads::cost(std::span<const std::uint32_t> path) const {
   return sum;
 }
 
-bool PassLoads::fits(std::uint32_t edge, double fullness) const {
-  return std::ranges::all_of(resources_of(edge),
-                             [&](std::uint32_t r) { return passes_[r] + 1 <= fullness * full_[r]; });
+void PassLoads::limit(double fullest, double slack) {
+  most_ = full_;
+  for (std::size_t r = 0; r < full_.size(); ++r) most_[r] *= passes_[r] > slack * full_[r] ? fullest : slack;
+}
+
+bool PassLoads::fits(std::uint32_t edge) const {
+  return std::ranges::all_of(resources_of(edge), [&](std::uint32_t r) { return passes_[r] + 1 <= most_[r]; });
+}
+
+std::size_t PassLoads::count_fuller(double fullness) const {
+  std::size_t count = 0;
+  for (std::size_t r = 0; r < full_.size(); ++r) count += passes_[r] >= fullness * full_[r] ? 1 : 0;
+  return count;
 }
 
 double PassLoads::fullest() const {

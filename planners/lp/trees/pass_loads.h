@@ -31,8 +31,12 @@ class PassLoads {
     return sum;
   }
   [[nodiscard]] double cost(std::span<const std::uint32_t> path) const;
-  /// Whether one pass more over an edge makes nothing fuller than that.
-  [[nodiscard]] bool fits(std::uint32_t edge, double fullness) const;
+  /// From now on nothing fits that makes a resource fuller than `fullest`, or than `slack` where it is not that full.
+  void limit(double fullest, double slack);
+  /// Whether one pass more over an edge is within those limits.
+  [[nodiscard]] bool fits(std::uint32_t edge) const;
+  /// How many resources are at least so full.
+  [[nodiscard]] std::size_t count_fuller(double fullness) const;
   /// How full the fullest resource is.
   [[nodiscard]] double fullest() const;
   /// How many passes fit on an edge when so many fill a resource of capacity 1.
@@ -50,6 +54,7 @@ class PassLoads {
   std::vector<double> capacity_;          ///< By resource, divided by what a pass takes of it.
   std::vector<double> full_;              ///< By resource: the passes that fill it.
   std::vector<double> passes_;
+  std::vector<double> most_;  ///< By resource: the passes that it may have at most.
   std::vector<double> step_;  ///< By resource: what one pass more costs.
   unsigned sharpness_ = 1;
 };

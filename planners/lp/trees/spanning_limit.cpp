@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "planners/graph/grow_tree.h"
 
@@ -58,12 +60,11 @@ class MultiplicativePrices {
   std::vector<double> capacity_, filled_, prices_;
 };
 
-}  // namespace
-
-SpanningLimit spanning_limit(const OrbitGraph& orbits, const TreeOracle& oracle) {
+/// The best of some rounds of multiplicative prices, in whole numbers.
+std::vector<BigInteger> multiplicative_prices(const ResourceGraph& graph) {
   constexpr std::size_t rounds = 4000;
   constexpr double whole = 1 << 24U;  // what the largest price becomes
-  MultiplicativePrices search(orbits.graph);
+  MultiplicativePrices search(graph);
   double least = 0;
   std::vector<double> best;
   for (std::size_t round = 0; round < rounds; ++round) {
@@ -73,13 +74,65 @@ SpanningLimit spanning_limit(const OrbitGraph& orbits, const TreeOracle& oracle)
     best = search.prices();
   }
   const double largest = *std::ranges::max_element(best);
-  SpanningLimit found;
-  for (const double price : best) found.prices.emplace_back(std::max(1LL, std::llround(price / largest * whole)));
-  BigInteger worth = 0;
-  for (std::size_t r = 0; r < best.size(); ++r) worth += found.prices[r] * orbits.graph.capacity[r];
+  std::vector<BigInteger> prices;
+  for (const double price : best) prices.emplace_back(std::max(1LL, std::llround(price / largest * whole)));
+  return prices;
+}
+
+/// The vertices that cables of a capacity and more join, each set named by one of them.
+std::vector<std::uint32_t> joined_by(const ResourceGraph& graph, const BigInteger& capacity) {
+  std::vector<std::uint32_t> set(graph.node_ranks.size());
+  std::iota(set.begin(), set.end(), 0);
+  const auto find = [&](std::uint32_t node) {
+    while (set[node] != node) node = set[node] = set[set[node]];
+    return node;
+  };
+  for (const ResourceGraph::Edge& edge : graph.edges) {
+    const auto is_wide = [&](std::uint32_t resource) { return graph.capacity[resource] >= capacity; };
+    if (std::ranges::all_of(edge.resources, is_wide)) set[find(edge.tail)] = find(edge.head);
+  }
+  for (std::uint32_t node = 0; node < set.size(); ++node) set[node] = find(node);
+  return set;
+}
+
+/// What proves that parts of a network, such as the machines of a cluster, send each other more than their cables carry
+/// (docs/bounds.md, Lemma 9 for parts): a cable has a price of 1 for each end in a part with ranks that it leaves.
+std::vector<BigInteger> prices_of_parts(const ResourceGraph& graph, const std::vector<std::uint32_t>& part_of) {
+  std::set<std::uint32_t> with_ranks;
+  for (const std::uint32_t node : graph.rank_nodes) with_ranks.insert(part_of[node]);
+  std::vector<BigInteger> prices(graph.capacity.size(), 0);
+  for (const ResourceGraph::Edge& edge : graph.edges) {
+    if (part_of[edge.tail] == part_of[edge.head]) continue;
+    const int ends =
+        (with_ranks.contains(part_of[edge.tail]) ? 1 : 0) + (with_ranks.contains(part_of[edge.head]) ? 1 : 0);
+    for (const std::uint32_t resource : edge.resources) {
+      const bool is_backplane = std::ranges::find(graph.node_resources, resource) != graph.node_resources.end();
+      if (!is_backplane) prices[resource] = ends;
+    }
+  }
+  return prices;
+}
+
+}  // namespace
+
+SpanningLimit spanning_limit(const OrbitGraph& orbits, const TreeOracle& oracle) {
+  constexpr std::size_t max_divisions = 32;
+  const ResourceGraph& graph = orbits.graph;
   const MasterProgram program = oracle.program();
-  found.throughput = Rational(worth, least_unit_cost(program, oracle.cheapest(found.prices).costs));
-  return found;
+  SpanningLimit least;
+  const auto consider = [&](std::vector<BigInteger> prices) {
+    BigInteger worth = 0;
+    for (std::size_t r = 0; r < prices.size(); ++r) worth += prices[r] * graph.capacity[r];
+    const BigInteger cost = least_unit_cost(program, oracle.cheapest(prices).costs);
+    if (cost == 0) return;
+    Rational throughput(worth, cost);
+    if (least.prices.empty() || throughput < least.throughput) least = {std::move(throughput), std::move(prices)};
+  };
+  consider(multiplicative_prices(graph));
+  const std::set<BigInteger> capacities(graph.capacity.begin(), graph.capacity.end());
+  if (capacities.size() > max_divisions) return least;
+  for (const BigInteger& capacity : capacities) consider(prices_of_parts(graph, joined_by(graph, capacity)));
+  return least;
 }
 
 }  // namespace espalier::planners
