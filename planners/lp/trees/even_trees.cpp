@@ -15,24 +15,29 @@ namespace espalier::planners {
 
 namespace {
 
+constexpr std::int64_t most_steps = 50'000'000;
+
 /// Trees that are changed edge by edge, and what they load.
 class EvenTreeSearch {
  public:
-  EvenTreeSearch(const ResourceGraph& graph, std::uint32_t root, double limit)
-      : graph_(graph), root_(root), limit_(limit), loads_(graph), search_(graph), inside_(graph.rank_count(), 0) {}
+  EvenTreeSearch(const ResourceGraph& graph, double limit)
+      : graph_(graph), limit_(limit), loads_(graph), search_(graph), inside_(graph.rank_count(), 0) {}
 
-  /// So many trees, or pairs of them. `fullness` 1 is what they would load at the limit.
-  EvenTrees pack(std::uint32_t count, WorkBudget& budget) {
-    loads_.clear(count / limit_);
-    trees_.clear();
-    grow(count);
-    for (const unsigned power : sharpness) {
-      loads_.set_sharpness(power);
-      repeat(max_passes, budget, [&](Tree& tree, std::uint32_t rank) { return improve(tree, rank); });
+  /// So many trees of a root, or pairs of them.
+  EvenTrees pack(std::uint32_t root, std::uint32_t count, WorkBudget& budget) {
+    begin(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      grow(root, false);
+      if (!graph_.mirrored) grow(root, true);
     }
-    loads_.limit(std::max(loads_.fullest(), good_enough) * (1 + rounding), slack);
-    repeat(max_shallow_passes, budget, [&](Tree& tree, std::uint32_t rank) { return raise(tree, rank); });
-    return result();
+    return improved(budget);
+  }
+
+  /// One tree of every rank.
+  EvenTrees pack_all_roots(bool inward, WorkBudget& budget) {
+    begin(graph_.rank_count());
+    for (std::uint32_t root = 0; root < graph_.rank_count(); ++root) grow(root, inward);
+    return improved(budget);
   }
 
   /// Whether trees, so many of them, may carry `throughput`: at every rank, and at all together, links hold as many
@@ -57,16 +62,28 @@ class EvenTreeSearch {
     bool inward;
   };
 
-  void grow(std::uint32_t count) {
+  /// `fullness` 1 is what so many trees would load at the limit.
+  void begin(std::uint32_t count) {
+    loads_.clear(count / limit_);
     loads_.set_sharpness(sharpness.front());
+    trees_.clear();
+  }
+
+  void grow(std::uint32_t root, bool inward) {
     std::vector<double> lengths(graph_.edges.size());
-    const std::uint32_t kinds = graph_.mirrored ? 1 : 2;
-    for (std::uint32_t i = 0; i < count * kinds; ++i) {
-      const bool inward = i % kinds == 1;
-      for (std::uint32_t e = 0; e < lengths.size(); ++e) lengths[e] = loads_.cost(e);
-      trees_.push_back({ReparentedTree(grow_tree(graph_, root_, inward, lengths)), inward});
-      for (const auto& path : trees_.back().tree.tree().path) loads_.add(path, 1);
+    for (std::uint32_t e = 0; e < lengths.size(); ++e) lengths[e] = loads_.cost(e);
+    trees_.push_back({ReparentedTree(grow_tree(graph_, root, inward, lengths)), inward});
+    for (const auto& path : trees_.back().tree.tree().path) loads_.add(path, 1);
+  }
+
+  EvenTrees improved(WorkBudget& budget) {
+    for (const unsigned power : sharpness) {
+      loads_.set_sharpness(power);
+      repeat(max_passes, budget, [&](Tree& tree, std::uint32_t rank) { return improve(tree, rank); });
     }
+    loads_.limit(std::max(loads_.fullest(), good_enough) * (1 + rounding), slack);
+    repeat(max_shallow_passes, budget, [&](Tree& tree, std::uint32_t rank) { return raise(tree, rank); });
+    return result();
   }
 
   /// Changes trees at one rank after the other until nothing changes.
@@ -77,7 +94,7 @@ class EvenTreeSearch {
       changed = false;
       for (Tree& tree : trees_) {
         for (std::uint32_t rank = 0; rank < graph_.rank_count(); ++rank) {
-          if (rank == root_) continue;
+          if (rank == tree.tree.tree().root()) continue;
           if (change(tree, rank)) changed = true;
           if (!budget.spend(static_cast<std::int64_t>(search_.reached().size()))) return;
         }
@@ -185,7 +202,6 @@ class EvenTreeSearch {
   static constexpr std::uint32_t none = UINT32_MAX;
 
   const ResourceGraph& graph_;
-  std::uint32_t root_;
   double limit_;
   PassLoads loads_;
   PathSearch<double> search_;
@@ -199,13 +215,12 @@ class EvenTreeSearch {
 
 EvenTrees find_even_trees(const ResourceGraph& graph, std::uint32_t root, double limit,
                           const std::function<void(const EvenTrees&)>& on_better) {
-  constexpr std::int64_t most_steps = 50'000'000;
   constexpr std::uint32_t most_trees = 64;
   constexpr double min_gain = 1.01;
   constexpr double near_limit = 0.995;
   constexpr std::size_t enough_trees = 8;
   constexpr double fewer = 0.9;
-  EvenTreeSearch search(graph, root, limit);
+  EvenTreeSearch search(graph, limit);
   WorkBudget budget(most_steps);
   EvenTrees best;
   const auto take = [&](EvenTrees found) {
@@ -214,18 +229,23 @@ EvenTrees find_even_trees(const ResourceGraph& graph, std::uint32_t root, double
   };
   for (std::uint32_t count = 1; count <= most_trees && !budget.is_spent(); ++count) {
     if (count > 1 && !search.has_room(count, best.throughput * min_gain)) continue;
-    EvenTrees found = search.pack(count, budget);
+    EvenTrees found = search.pack(root, count, budget);
     if (found.throughput >= best.throughput * min_gain) take(std::move(found));
     if (best.throughput >= near_limit * limit) break;
   }
   // A link holds a whole number of trees: a few that fill it leave room on it when there are more of them.
   for (std::size_t count = 2 * best.out_trees.size(); count <= enough_trees && !budget.is_spent(); count *= 2) {
-    EvenTrees found = search.pack(static_cast<std::uint32_t>(count), budget);
+    EvenTrees found = search.pack(root, static_cast<std::uint32_t>(count), budget);
     if (found.throughput >= best.throughput &&
         static_cast<double>(found.full_links) < fewer * static_cast<double>(best.full_links))
       take(std::move(found));
   }
   return best;
+}
+
+EvenTrees find_even_trees_of_all(const ResourceGraph& graph, bool inward, double limit) {
+  WorkBudget budget(most_steps);
+  return EvenTreeSearch(graph, limit).pack_all_roots(inward, budget);
 }
 
 std::uint32_t widest_rank(const ResourceGraph& graph) {

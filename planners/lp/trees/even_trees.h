@@ -27,6 +27,11 @@ struct EvenTrees {
 EvenTrees find_even_trees(const ResourceGraph& graph, std::uint32_t root, double limit,
                           const std::function<void(const EvenTrees&)>& on_better = {});
 
+/// One tree of equal weight per rank, out-trees or in-trees, in the order of the ranks, found in the same way: for an
+/// all_gather or a reduce_scatter, which carry `limit` at most. Requires: every rank reaches every other and may relay;
+/// a graph that is not mirrored.
+EvenTrees find_even_trees_of_all(const ResourceGraph& graph, bool inward, double limit);
+
 /// Of the ranks that may relay one that can send and receive most. Requires: some may.
 std::uint32_t widest_rank(const ResourceGraph& graph);
 

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "planners/lp/trees/even_trees.h"
+#include "planners/lp/trees/program_forest.h"
 #include "planners/packing/find/route_trees.h"
 #include "planners/packing/find/shallow_tree_search.h"
 #include "planners/packing/find/tree_program.h"
@@ -259,6 +261,45 @@ struct Splitting : OnLinks {
   }
 };
 
+/// An answer that is near the bound where no exact one is found; schedules of more ranks get long.
+bool wants_even_trees(const PackingProblem& problem, const BestTrees& best) {
+  constexpr std::size_t most_ranks = 512;
+  return !best && problem.all_roots() && problem.shares.empty() && problem.all_relay() &&
+         problem.rank_count() <= most_ranks;
+}
+
+/// One tree per root, all of equal weight.
+struct EvenRoots {
+  using Orbits = std::shared_ptr<const OrbitGraph>;
+  static Result<Orbits> reduce(const PackingProblem& problem) {
+    return problem.planning->orbit_graph(false, Symmetry::none);
+  }
+  static Result<EvenTrees> find(const PackingProblem& problem, const Orbits& orbits, const BestTrees& /*best*/) {
+    const Rational rate(BigInteger(problem.cut.capacity) * problem.network.capacity_unit(),
+                        BigInteger(problem.cut.parts));
+    const Rational limit = rate * static_cast<std::int64_t>(problem.rank_count()) / orbits->graph.unit;
+    return find_even_trees_of_all(orbits->graph, problem.inward(), limit.convert_to<double>());
+  }
+  static void improve(const Orbits& /*orbits*/, const EvenTrees& /*found*/) {}
+  static Result<Trees> lift(const PackingProblem& problem, const Orbits& orbits, const EvenTrees& found) {
+    const ResourceGraph& graph = orbits->graph;
+    std::vector<ProgramTree> trees;
+    std::vector<std::int64_t> passes(graph.capacity.size(), 0);
+    for (const auto& edges : problem.inward() ? found.in_trees : found.out_trees) {
+      trees.push_back({static_cast<std::uint32_t>(trees.size()), problem.inward(), Rational(1), edges, {}});
+      for (const std::uint32_t edge : edges) {
+        for (const std::uint32_t resource : graph.edges[edge].resources) ++passes[resource];
+      }
+    }
+    Rational time = 0;
+    for (std::size_t r = 0; r < passes.size(); ++r) {
+      time = std::max(time, Rational(BigInteger(passes[r]), graph.capacity[r] * graph.unit));
+    }
+    Forest forest = whole_forest(problem.topology(), graph, trees, time);
+    return problem.inward() ? std::move(forest.in_trees) : std::move(forest.out_trees);
+  }
+};
+
 constexpr Finder table[] = {
     {"routes", wants_routes, propose<Routes>},                               // all roots, one or two hops
     {"planes", wants_routes, propose<Planes>},                               // the same, wider than a link
@@ -269,6 +310,7 @@ constexpr Finder table[] = {
     {"free program", wants_free_program, propose<Program<Symmetry::free>>},  // where that makes many trees
     {"rings", wants_rings, propose<Rings>},                                  // one root of very many ranks
     {"splitting", wants_splitting, propose<Splitting>},                      // any network within the budget
+    {"even", wants_even_trees, propose<EvenRoots>},                          // all roots, near the bound
 };
 
 }  // namespace
