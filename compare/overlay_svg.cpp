@@ -22,7 +22,7 @@ constexpr double lane_height = 2 * row_height + 8;
 constexpr double head_height = 74;
 constexpr double smallest_gap = 1.0 / 3;
 constexpr double letter_width = 6.4;
-constexpr std::size_t longest_name = 28;
+constexpr std::size_t longest_name = 60;
 
 struct PhaseLook {
   Phase phase;

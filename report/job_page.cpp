@@ -14,7 +14,7 @@
 namespace espalier::report {
 namespace {
 
-constexpr double bars_left = 150, bars_width = 860, bar_height = 14, row_height = 20;
+constexpr double least_names = 100, bars_length = 680, bars_right = 30, bar_height = 14, row_height = 20;
 
 struct BarPart {
   std::string_view look, name;
@@ -24,17 +24,26 @@ constexpr std::array<BarPart, 3> bar_parts = {{{"c0", "computing", &RankBar::com
                                                {"c1", "exposed communication", &RankBar::exposed},
                                                {"c3", "waiting for others", &RankBar::waiting}}};
 
+double bars_left_of(const JobPage& job) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(job.ranks.size(), most_rank_bars); ++i) names.push_back(job.ranks[i].name);
+  return names_width(names, least_names);
+}
+
+double bars_width_of(const JobPage& job) { return bars_left_of(job) + bars_length + bars_right; }
+
 /// A bar per rank, and how high they are together.
 std::pair<std::string, double> draw_bars(const JobPage& job) {
   std::string text;
   double y = 0;
+  const double bars_left = bars_left_of(job);
   for (std::size_t i = 0; i < std::min(job.ranks.size(), most_rank_bars); ++i, y += row_height) {
     const RankBar& bar = job.ranks[i];
     text += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", bars_left - 8, y + 11,
-                        in_html(bar.name));
+                        in_html(shown_name(bar.name)));
     double x = bars_left;
     for (const BarPart& part : bar_parts) {
-      const double length = bar.*part.part * (bars_width - bars_left - 30);
+      const double length = bar.*part.part * bars_length;
       if (length <= 0) continue;
       text += fmt::format(
           "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {} {:.1f} "
@@ -94,18 +103,15 @@ std::string job_page(const JobPage& job) {
   std::string page = page_head(job.title, parts);
   page += "<section id=\"verdict\"><h2>Verdict</h2>\n" + sentence_list(job.verdict, "verdict") +
           sentence_list(job.warnings, "warnings") + "</section>\n<section id=\"machine\"><h2>Machine</h2>\n";
-  const auto drawing = topology_svg(*job.topology, {job.loads, {}});
-  page += drawing
-              ? fmt::format("<div class=\"drawing\" tabindex=\"0\" role=\"group\" aria-label=\"Network\">{}</div>\n",
-                            *drawing)
-              : fmt::format("<p>{}.</p>\n", in_html(drawing.error().message));
+  page += fmt::format("<div class=\"drawing\" tabindex=\"0\" role=\"group\" aria-label=\"Network\">{}</div>\n",
+                      topology_svg(*job.topology, {job.loads, {}}));
   const auto [bars, height] = draw_bars(job);
   page +=
       tables_html(job.links) + "</section>\n<section id=\"ranks\"><h2>Ranks</h2>\n" +
       fmt::format(
           "<svg class=\"chart bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Where the time of ranks went; the "
           "table below has the numbers\">\n{}</svg>\n",
-          bars_width, height, bars) +
+          bars_width_of(job), height, bars) +
       html_table(ranks_table(job)) + "</section>\n<section id=\"calls\"><h2>Calls</h2>\n" + tables_html(job.calls) +
       "</section>\n";
   if (!job.tasks.empty()) {
@@ -116,15 +122,13 @@ std::string job_page(const JobPage& job) {
   return page + page_foot(job.maker, job.tasks.empty() ? std::string() : task_data(job));
 }
 
-Result<std::vector<Picture>> pictures_of(const JobPage& job) {
-  auto machine = topology_svg(*job.topology, {job.loads, {}});
-  if (!machine) return tl::unexpected(machine.error());
+std::vector<Picture> pictures_of(const JobPage& job) {
   const auto [bars, height] = draw_bars(job);
-  std::string ranks = begin_picture(bars_width, height + 50, job.title);
+  std::string ranks = begin_picture(bars_width_of(job), height + 50, job.title);
   ranks +=
       fmt::format("<text class=\"head\" x=\"8\" y=\"24\">{}</text>\n<g transform=\"translate(0 40)\">\n{}</g></svg>\n",
                   in_html(job.title), bars);
-  return std::vector<Picture>{{"machine", *std::move(machine)}, {"ranks", std::move(ranks)}};
+  return {{"machine", topology_svg(*job.topology, {job.loads, {}})}, {"ranks", std::move(ranks)}};
 }
 
 }  // namespace espalier::report

@@ -39,8 +39,8 @@ struct JobPage {
 /// As report_page, of a job. Requires: a topology, and a load for each of its links.
 std::string job_page(const JobPage& job);
 
-/// "machine" and "ranks", each by itself. Errors: too_large where the machine has too many nodes to draw.
-Result<std::vector<Picture>> pictures_of(const JobPage& job);
+/// "machine" and "ranks", each by itself.
+std::vector<Picture> pictures_of(const JobPage& job);
 
 /// Bars beyond so many are left out of the drawing, and it says so.
 inline constexpr std::size_t most_rank_bars = 64;

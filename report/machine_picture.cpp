@@ -29,7 +29,7 @@ std::vector<NodeId> smaller_side(const PlanReport& report) {
   return side;
 }
 
-Result<std::string> machine_picture(const PlanReport& report) {
+std::string machine_picture(const PlanReport& report) {
   const std::vector<double> loads = report.run ? loads_of(*report.run) : std::vector<double>{};
   const std::vector<NodeId> side = smaller_side(report);
   return topology_svg(*report.topology, {loads, side});

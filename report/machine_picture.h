@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
 #include "report/plan_report.h"
 
 namespace espalier::report {
@@ -12,7 +11,6 @@ namespace espalier::report {
 std::vector<NodeId> smaller_side(const PlanReport& report);
 
 /// The network, its lines by the load of the run, one side of the cut outlined, as an SVG that needs nothing else.
-/// Errors: too_large past `most_drawn_nodes`.
-Result<std::string> machine_picture(const PlanReport& report);
+std::string machine_picture(const PlanReport& report);
 
 }  // namespace espalier::report

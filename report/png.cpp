@@ -11,8 +11,8 @@
 namespace espalier::report {
 namespace {
 
-constexpr double pixels_per_unit = 2;
-constexpr double most_pixels = 1 << 26U;
+constexpr double max_pixels = 1 << 26U;
+constexpr std::size_t max_bytes = 2'000'000;  ///< Of a PNG with two pixels to a unit.
 
 /// What is called of librsvg 2.46 and cairo 1.10, declared here: their headers are not needed to build.
 struct Rectangle {
@@ -68,6 +68,24 @@ int append(void* target, const unsigned char* bytes, unsigned count) {
   return 0;
 }
 
+Result<std::string> render(const CairoFunctions& functions, std::string_view svg, double width, double height) {
+  using Owner = std::unique_ptr<void, void (*)(void*)>;
+  const Owner handle(functions.new_handle(reinterpret_cast<const unsigned char*>(svg.data()), svg.size(), nullptr),
+                     functions.release);
+  if (!handle) return fail(ErrorCode::invalid_input, "librsvg does not read the SVG");
+  constexpr int argb32 = 0;  // CAIRO_FORMAT_ARGB32
+  const Owner surface(functions.new_surface(argb32, static_cast<int>(width), static_cast<int>(height)),
+                      functions.destroy_surface);
+  const Owner context(functions.new_context(surface.get()), functions.destroy_context);
+  const Rectangle viewport{0, 0, width, height};
+  std::string png;
+  const bool is_drawn = functions.render(handle.get(), context.get(), &viewport, nullptr) != 0;
+  if (!is_drawn || functions.write_png(surface.get(), append, &png) != 0) {
+    return fail(ErrorCode::invalid_input, "librsvg does not draw the SVG");
+  }
+  return png;
+}
+
 }  // namespace
 
 Result<std::string> png_of_svg(std::string_view svg) {
@@ -76,28 +94,17 @@ Result<std::string> png_of_svg(std::string_view svg) {
     return fail(ErrorCode::unavailable, "librsvg, which draws PNG, is not on this machine",
                 "install librsvg2-2 (Debian), or write SVG");
   }
-  const double width = pixels_per_unit * size_of(svg, " width=\""),
-               height = pixels_per_unit * size_of(svg, " height=\"");
+  const double width = size_of(svg, " width=\""), height = size_of(svg, " height=\"");
   if (width < 1 || height < 1) return fail(ErrorCode::invalid_input, "the SVG states no width and height");
-  if (width * height > most_pixels) {
+  if (width * height > max_pixels) {
     return fail(ErrorCode::too_large, fmt::format("the picture would have {:.0f} x {:.0f} pixels", width, height),
                 "write SVG, or draw less");
   }
-  using Owner = std::unique_ptr<void, void (*)(void*)>;
-  const Owner handle(functions->new_handle(reinterpret_cast<const unsigned char*>(svg.data()), svg.size(), nullptr),
-                     functions->release);
-  if (!handle) return fail(ErrorCode::invalid_input, "librsvg does not read the SVG");
-  constexpr int argb32 = 0;  // CAIRO_FORMAT_ARGB32
-  const Owner surface(functions->new_surface(argb32, static_cast<int>(width), static_cast<int>(height)),
-                      functions->destroy_surface);
-  const Owner context(functions->new_context(surface.get()), functions->destroy_context);
-  const Rectangle viewport{0, 0, width, height};
-  std::string png;
-  const bool is_drawn = functions->render(handle.get(), context.get(), &viewport, nullptr) != 0;
-  if (!is_drawn || functions->write_png(surface.get(), append, &png) != 0) {
-    return fail(ErrorCode::invalid_input, "librsvg does not draw the SVG");
+  if (4 * width * height <= max_pixels) {
+    auto png = render(*functions, svg, 2 * width, 2 * height);
+    if (!png || png->size() <= max_bytes) return png;
   }
-  return png;
+  return render(*functions, svg, width, height);
 }
 
 }  // namespace espalier::report

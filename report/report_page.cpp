@@ -69,21 +69,16 @@ ReportTable path_table(const CloseRun& run, const Topology& topology) {
 
 void add_machine(std::string& page, const PlanReport& report) {
   page += "<section id=\"machine\"><h2>Machine</h2>\n";
-  const auto drawing = machine_picture(report);
-  if (!drawing) {
-    page += fmt::format("<p>{}.</p>\n", in_html(drawing.error().message));
-  } else {
-    if (!report.bound.cut.empty()) page += "<p>Outlined nodes are on one side of the cut that proves the bound.</p>\n";
-    if (report.run) {
-      page += fmt::format(
-          "<p class=\"control\" hidden><label for=\"slice\">Load of links, {} at {}, at</label> <input type=\"range\" "
-          "id=\"slice\" min=\"0\" max=\"{}\" value=\"0\"> <output id=\"slice-text\" for=\"slice\">the whole "
-          "run</output></p>\n",
-          in_html(report.run->algorithm), size_text(report.run->report.size), load_slices);
-    }
-    page +=
-        fmt::format("<div class=\"drawing\" tabindex=\"0\" role=\"group\" aria-label=\"Network\">{}</div>\n", *drawing);
+  if (!report.bound.cut.empty()) page += "<p>Outlined nodes are on one side of the cut that proves the bound.</p>\n";
+  if (report.run) {
+    page += fmt::format(
+        "<p class=\"control\" hidden><label for=\"slice\">Load of links, {} at {}, at</label> <input type=\"range\" "
+        "id=\"slice\" min=\"0\" max=\"{}\" value=\"0\"> <output id=\"slice-text\" for=\"slice\">the whole "
+        "run</output></p>\n",
+        in_html(report.run->algorithm), size_text(report.run->report.size), load_slices);
   }
+  page += fmt::format("<div class=\"drawing\" tabindex=\"0\" role=\"group\" aria-label=\"Network\">{}</div>\n",
+                      machine_picture(report));
   if (report.run) page += html_table(busy_table(*report.run, *report.topology));
   page += "</section>\n";
 }

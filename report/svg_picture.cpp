@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/bandwidth_chart.h"
 #include "report/html_text.h"
 #include "report/machine_picture.h"
@@ -33,11 +35,28 @@ std::string begin_picture(double width, double height, std::string_view title) {
       width, height, in_html(title), style);
 }
 
-Result<std::vector<Picture>> pictures_of(const PlanReport& report) {
+double names_width(const std::vector<std::string>& names, double least) {
+  constexpr double letter_width = 7.2, room = 16;  // Of letters of 12 pixels, the wide ones too.
+  double width = least;
+  for (const std::string& name : names) {
+    width = std::max(width, room + letter_width * static_cast<double>(shown_name(name).size()));
+  }
+  return width;
+}
+
+std::string shown_name(const std::string& name) {
+  constexpr std::size_t longest = 48, half = longest / 2 - 1;
+  if (name.size() <= longest) return name;
+  const auto is_inside = [&](std::size_t at) { return (static_cast<unsigned char>(name[at]) & 0xC0U) == 0x80U; };
+  std::size_t head = half, tail = name.size() - half;
+  while (head > 0 && is_inside(head)) --head;  // A character of several bytes is not cut.
+  while (tail < name.size() && is_inside(tail)) ++tail;
+  return name.substr(0, head) + ".." + name.substr(tail);
+}
+
+std::vector<Picture> pictures_of(const PlanReport& report) {
   std::vector<Picture> pictures;
-  auto machine = machine_picture(report);
-  if (!machine) return tl::unexpected(machine.error());
-  pictures.push_back({"machine", *std::move(machine)});
+  pictures.push_back({"machine", machine_picture(report)});
   const auto add = [&](std::string name, std::string svg) {
     if (!svg.empty()) pictures.push_back({std::move(name), std::move(svg)});
   };

@@ -12,13 +12,19 @@ namespace espalier::report {
 /// The beginning of an SVG that needs nothing else: its size, what it is for screen readers, its style, white paper.
 std::string begin_picture(double width, double height, std::string_view title);
 
+/// The width that texts of this size and less need beside a chart, room between included: at least `least` pixels.
+double names_width(const std::vector<std::string>& names, double least);
+
+/// A name as charts show it: of a long one both ends, as they tell it from others.
+std::string shown_name(const std::string& name);
+
 /// A picture of a report by itself, for papers and slides.
 struct Picture {
   std::string name;  ///< "machine", "bandwidth", "timeline", "measured".
   std::string svg;
 };
 
-/// Every picture that a report has. Errors: too_large where the machine has too many nodes to draw.
-Result<std::vector<Picture>> pictures_of(const PlanReport& report);
+/// Every picture that a report has.
+std::vector<Picture> pictures_of(const PlanReport& report);
 
 }  // namespace espalier::report

@@ -15,7 +15,7 @@
 namespace espalier::report {
 namespace {
 
-constexpr double names = 150, plot = 900, margin = 16, lane_height = 16, head = 64;
+constexpr double least_names = 80, plot = 900, margin = 16, lane_height = 16, head = 64;
 /// Spans are drawn to so many columns; what is closer is one.
 constexpr std::size_t columns = 3600;
 
@@ -40,11 +40,14 @@ class TimelinePicture {
   explicit TimelinePicture(const DrawnTimeline& drawn) : drawn_(drawn), timeline_(*drawn.timeline) {
     for (const Span& span : timeline_.spans) end_ = std::max(end_, span.end.count);
     choose_lanes();
+    std::vector<std::string> lane_names;
+    for (const DrawnLane& lane : lanes_) lane_names.push_back(lane.name);
+    names_ = names_width(lane_names, least_names);
   }
 
   std::string write() {
     const double height = head + lane_height * static_cast<double>(lanes_.size()) + 52;
-    text_ = begin_picture(names + plot + 2 * margin, height, drawn_.title);
+    text_ = begin_picture(names_ + plot + 2 * margin, height, drawn_.title);
     text_ += fmt::format("<text class=\"head\" x=\"{}\" y=\"26\">{}</text>\n", margin, in_html(drawn_.title));
     add_axis();
     for (std::size_t i = 0; i < lanes_.size(); ++i) add_lane(lanes_[i], head + lane_height * static_cast<double>(i));
@@ -54,7 +57,7 @@ class TimelinePicture {
   }
 
  private:
-  [[nodiscard]] double x_of(double time) const { return margin + names + plot * time / static_cast<double>(end_); }
+  [[nodiscard]] double x_of(double time) const { return margin + names_ + plot * time / static_cast<double>(end_); }
 
   void choose_lanes() {
     std::vector<bool> ranks(timeline_.rank_names.size()), links(timeline_.link_names.size());
@@ -113,8 +116,8 @@ class TimelinePicture {
 
   /// A rectangle per run of columns in which a phase is at work.
   void add_lane(const DrawnLane& lane, double y) {
-    text_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", margin + names - 8, y + 12,
-                         in_html(lane.name));
+    text_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", margin + names_ - 8, y + 12,
+                         in_html(shown_name(lane.name)));
     for (std::size_t phase = 0; phase < looks.size(); ++phase) {
       const std::vector<bool> at_work = columns_of(lane, static_cast<Phase>(phase));
       std::string path;
@@ -127,9 +130,9 @@ class TimelinePicture {
         while (end < columns && at_work[end]) ++end;
         const double scale = plot / static_cast<double>(columns);
         path +=
-            fmt::format("M{:.2f} {:.2f}h{:.2f}v{:.2f}H{:.2f}z", margin + names + scale * static_cast<double>(begin),
+            fmt::format("M{:.2f} {:.2f}h{:.2f}v{:.2f}H{:.2f}z", margin + names_ + scale * static_cast<double>(begin),
                         y + 1 + looks[phase].top * (lane_height - 2), scale * static_cast<double>(end - begin),
-                        looks[phase].height * (lane_height - 2), margin + names + scale * static_cast<double>(begin));
+                        looks[phase].height * (lane_height - 2), margin + names_ + scale * static_cast<double>(begin));
         begin = end;
       }
       if (!path.empty()) text_ += fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", looks[phase].colour, path);
@@ -177,7 +180,7 @@ class TimelinePicture {
   }
 
   void add_legend(double y) {
-    double x = margin + names;
+    double x = margin + names_;
     for (const PhaseLook& look : looks) {
       text_ += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"22\" height=\"10\" fill=\"{}\"/><text x=\"{:.1f}\" "
@@ -198,6 +201,7 @@ class TimelinePicture {
   const DrawnTimeline& drawn_;
   const Timeline& timeline_;
   std::int64_t end_ = 1;
+  double names_ = 0;  ///< The width of their column.
   std::vector<DrawnLane> lanes_;
   std::size_t link_lanes_ = 0, left_out_ = 0;
   std::string text_;

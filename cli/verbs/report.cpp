@@ -156,9 +156,7 @@ Result<void> write_page(const Console& console, const ReportFlags& flags, const 
 template <class Report>
 Result<void> write_pictures(const Console& console, const ReportFlags& flags, const Report& report) {
   if (flags.svg.empty() && flags.png.empty()) return {};
-  const Result<std::vector<report::Picture>> pictures = report::pictures_of(report);
-  if (!pictures) return tl::unexpected(pictures.error());
-  for (const report::Picture& picture : *pictures) {
+  for (const report::Picture& picture : report::pictures_of(report)) {
     if (!flags.svg.empty()) {
       if (auto wrote = write_picture(console, flags.svg + "/" + picture.name + ".svg", PictureForm::svg, picture.svg);
           !wrote)

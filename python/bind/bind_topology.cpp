@@ -129,7 +129,7 @@ void bind_topology(py::module_& module) {
           },
           "\"gpu0>gpu1\".")
       .def(
-          "_repr_svg_", [](const Topology& topology) { return value_of(topology_svg(topology)); },
+          "_repr_svg_", [](const Topology& topology) { return topology_svg(topology); },
           "A picture of the machine (SVG), as notebooks show it.")
       .def(
           "to_yaml", [](const Topology& topology) { return write_topology(topology); },

@@ -76,7 +76,7 @@ Result<std::string> write_schedule_dot(const Schedule& schedule, const Topology&
   return text + "}\n";
 }
 
-Result<std::string> write_schedule_svg(const Schedule& schedule, const Topology& topology) {
+std::string write_schedule_svg(const Schedule& schedule, const Topology& topology) {
   const Loads loads = compute_loads(schedule, topology);
   std::vector<double> shares;
   shares.reserve(topology.link_count());

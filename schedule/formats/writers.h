@@ -10,8 +10,8 @@ namespace espalier {
 // One writer per format; see export_schedule.
 Result<std::string> write_schedule_csv(const Schedule& schedule, const Topology& topology);
 Result<std::string> write_schedule_dot(const Schedule& schedule, const Topology& topology);
-/// The network with the links' parts of the time that the fullest one takes. Errors: those of topology_svg.
-Result<std::string> write_schedule_svg(const Schedule& schedule, const Topology& topology);
+/// The network with the links' parts of the time that the fullest one takes.
+std::string write_schedule_svg(const Schedule& schedule, const Topology& topology);
 Result<ExportedFile> write_goal(const Schedule& schedule, const Topology& topology, const ExportOptions& options);
 /// Errors: unsupported where the plan is not made of rings over the ranks of one host.
 Result<ExportedFile> write_nccl_graph(const Schedule& schedule, const Topology& topology);

@@ -99,9 +99,7 @@ ExitCode draw(const Console& console, const Topology& topology, const PictureFla
     return console.refuse_usage({ErrorCode::invalid_input, "--svg - and --png - would both write to standard output",
                                  "write one of them to a file"});
   }
-  const auto svg = topology_svg(topology);
-  if (!svg) return console.refuse(svg.error());
-  const auto written = picture.write(console, *svg);
+  const auto written = picture.write(console, topology_svg(topology));
   return written ? ExitCode::ok : console.refuse(written.error());
 }
 

@@ -1,8 +1,9 @@
-/** A duration for people. */
+/** A duration for people, of four digits at most before it is whole seconds: "2.5 us", "10 s". */
 export function duration(picoseconds: number): string {
-  const ns = picoseconds / 1000;
-  if (ns < 1e3) return ns.toPrecision(3) + " ns";
-  return ns < 1e6 ? (ns / 1e3).toPrecision(4) + " us" : (ns / 1e6).toPrecision(4) + " ms";
+  const units: [string, number][] = [["s", 1e12], ["ms", 1e9], ["us", 1e6], ["ns", 1e3]];
+  const [name, size] = units.find(([, size]) => picoseconds >= size) ?? units[units.length - 1];
+  const number = picoseconds / size;
+  return `${number < 1000 ? Number(number.toPrecision(4)) : Math.round(number)} ${name}`;
 }
 
 /** A message size for people: a whole number of the largest binary unit where it is one, else with one place: "1 GiB", "430.5 MiB". */

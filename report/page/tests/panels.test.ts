@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import {loadsOf, loadStep} from "../source/panels/loads.ts";
+import {linksOf, loadsOf, loadStep} from "../source/panels/loads.ts";
 import {orderOf} from "../source/panels/tables.ts";
 import type {PageData} from "../source/page_data.ts";
 
@@ -12,6 +12,11 @@ test("tables sort by number, and by text", () => {
 
 test("steps of loads end where those of the drawing do", () => {
   assert.deepEqual([0, 1, 25, 26, 50, 75, 95, 96, 100].map(loadStep), [0, 1, 1, 2, 2, 3, 4, 5, 5]);
+});
+
+test("links of a line, regular ones by the first, the step and how many", () => {
+  assert.deepEqual(linksOf("0 1"), [0, 1]);
+  assert.deepEqual(linksOf("5+2x3 70 80+64x2"), [5, 7, 9, 70, 80, 144]);
 });
 
 test("loads by slice and link", () => {

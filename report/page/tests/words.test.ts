@@ -3,9 +3,13 @@ import test from "node:test";
 import {csvOf, duration, sizeText} from "../source/words.ts";
 
 test("durations", () => {
-  assert.equal(duration(1500), "1.50 ns");
-  assert.equal(duration(2_500_000), "2.500 us");
+  assert.equal(duration(500), "0.5 ns");
+  assert.equal(duration(1500), "1.5 ns");
+  assert.equal(duration(2_500_000), "2.5 us");
   assert.equal(duration(12_345_678_900), "12.35 ms");
+  assert.equal(duration(1e12), "1 s");
+  assert.equal(duration(1e13), "10 s");
+  assert.equal(duration(12_345.6e12), "12346 s");
 });
 
 test("sizes", () => {

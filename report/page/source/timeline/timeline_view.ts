@@ -7,7 +7,9 @@ import {duration} from "../words.ts";
 import {readLanes, spanAt, type Lane, type Lanes} from "./lanes.ts";
 import {pixelOf, setSpans, type TimeColumns} from "./pixels.ts";
 
-const LANE = 16, HEAD = 22, NAMES = 150, HIGHEST = 480;
+const LANE = 16, HEAD = 22, HIGHEST = 480, FONT = "11px system-ui, sans-serif";
+/** The widths that the column of names may have. */
+const NARROWEST = 60, WIDEST = 420;
 /** The least units of time that a view shows. */
 const LEAST = 10;
 
@@ -21,6 +23,8 @@ export class TimelineView {
   from = 0;
   to: number;
 
+  /** The width of the column of names: the longest has room. */
+  private readonly names: number;
   private readonly box: HTMLElement;
   private readonly told: HTMLElement;
   private readonly whole: number;
@@ -37,6 +41,9 @@ export class TimelineView {
     this.canvas = box.querySelector("canvas")!;
     this.paint = this.canvas.getContext("2d")!;
     this.spans = readLanes(data);
+    this.paint.font = FONT;
+    const longest = this.spans.lanes.reduce((most, {name}) => Math.max(most, this.paint.measureText(name).width), 0);
+    this.names = Math.min(WIDEST, Math.max(NARROWEST, Math.ceil(longest) + 14));
     this.to = this.whole = Math.max(data.end, 1);
     const height = HEAD + this.spans.lanes.length * LANE;
     box.hidden = false;
@@ -64,7 +71,7 @@ export class TimelineView {
   }
 
   xOf(time: number): number {
-    return NAMES + (time - this.from) / (this.to - this.from) * this.width;
+    return this.names + (time - this.from) / (this.to - this.from) * this.width;
   }
 
   /** Where the lane of a number is on the canvas. */
@@ -73,7 +80,7 @@ export class TimelineView {
   }
 
   private get width(): number {
-    return Math.max(1, this.canvas.clientWidth - NAMES);
+    return Math.max(1, this.canvas.clientWidth - this.names);
   }
 
   private listen(): void {
@@ -98,16 +105,16 @@ export class TimelineView {
 
   /** After a change of width the same time is in view. */
   private fit(): void {
-    const right = NAMES + this.width, k = this.whole / (this.to - this.from);
-    const area: [[number, number], [number, number]] = [[NAMES, 0], [right, HIGHEST]];
+    const right = this.names + this.width, k = this.whole / (this.to - this.from);
+    const area: [[number, number], [number, number]] = [[this.names, 0], [right, HIGHEST]];
     this.zooming.extent(area).translateExtent(area);
-    const x = NAMES - k * (NAMES + this.from / this.whole * this.width);
+    const x = this.names - k * (this.names + this.from / this.whole * this.width);
     select(this.box).call(this.zooming.transform, zoomIdentity.translate(x, 0).scale(k));
   }
 
   /** Takes over from the zooming what is in view. */
   private show(): void {
-    const all = scaleLinear([0, this.whole], [NAMES, NAMES + this.width]);
+    const all = scaleLinear([0, this.whole], [this.names, this.names + this.width]);
     const [from, to] = zoomTransform(this.box).rescaleX(all).domain();
     this.from = Math.max(0, from);
     this.to = Math.min(this.whole, to);
@@ -132,7 +139,7 @@ export class TimelineView {
   tell({clientX, clientY}: {clientX: number; clientY: number}): void {
     const {looks, lanes, transfers, chunks} = this.spans, {data} = this;
     const area = this.canvas.getBoundingClientRect();
-    const time = this.from + (clientX - area.left - NAMES) / this.width * (this.to - this.from);
+    const time = this.from + (clientX - area.left - this.names) / this.width * (this.to - this.from);
     const y = clientY - area.top - HEAD + this.box.scrollTop;
     const lane = lanes[Math.floor(y / LANE)];
     const found = lane === undefined || clientY - area.top < HEAD ? null : spanAt(looks, lane, time, (y % LANE) / LANE);
@@ -175,7 +182,7 @@ export class TimelineView {
     paint.setTransform(1, 0, 0, 1, 0, 0);
     paint.putImageData(this.image, 0, 0);
     paint.setTransform(scale, 0, 0, scale, 0, 0);
-    paint.font = "11px system-ui, sans-serif";
+    paint.font = FONT;
     paint.fillStyle = paint.strokeStyle = ink;
     shown.forEach((lane, i) => this.drawLane(lane, this.topOf(first + i)));
     paint.clearRect(0, 0, width, HEAD);
@@ -184,7 +191,7 @@ export class TimelineView {
 
   private setLane(lane: Lane, y: number, colours: number[], scale: number): void {
     const perUnit = this.width * scale / (this.to - this.from);
-    const at: TimeColumns = {from: this.from, to: this.to, origin: NAMES * scale - this.from * perUnit, perUnit, left: Math.round(NAMES * scale)};
+    const at: TimeColumns = {from: this.from, to: this.to, origin: this.names * scale - this.from * perUnit, perUnit, left: Math.round(this.names * scale)};
     lane.rows.forEach((row, look) => {
       const [, , from, part] = this.spans.looks[look];
       const top = Math.max(Math.round(HEAD * scale), Math.round((y + 1 + from * (LANE - 2)) * scale));
@@ -201,26 +208,26 @@ export class TimelineView {
     let drawn = -1;  // Steps within a pixel of the one before are not seen apart.
     for (const [begin, end] of lane.path) {
       if (end < this.from || begin > this.to) continue;
-      const left = Math.max(NAMES, this.xOf(begin)), right = Math.max(this.xOf(end), left + 0.5);
+      const left = Math.max(this.names, this.xOf(begin)), right = Math.max(this.xOf(end), left + 0.5);
       if (right - drawn < 1 && right - left < 1) continue;
       paint.rect(left, y + 1, right - left, LANE - 2);
       drawn = right;
     }
     paint.stroke();
-    paint.clearRect(0, y, NAMES, LANE);
+    paint.clearRect(0, y, this.names, LANE);
     paint.textAlign = "right";
-    paint.fillText(lane.name, NAMES - 8, y + LANE - 4, NAMES - 12);
+    paint.fillText(lane.name, this.names - 8, y + LANE - 4, this.names - 12);
   }
 
   /** The times above the lanes. */
   private drawHead(): void {
     const {paint, data} = this;
     // In picoseconds: a unit is no round number of them.
-    const times = scaleLinear([this.from * data.unit, this.to * data.unit], [NAMES, NAMES + this.width]);
+    const times = scaleLinear([this.from * data.unit, this.to * data.unit], [this.names, this.names + this.width]);
     paint.textAlign = "center";
     for (const mark of times.ticks(Math.min(6, this.width / 90))) {
       const x = times(mark);
-      if (x > NAMES + this.width - 24) break;
+      if (x > this.names + this.width - 24) break;
       paint.fillRect(x, HEAD - 5, 1, 4);
       paint.fillText(mark === 0 ? "0" : duration(mark), x, HEAD - 8);
     }

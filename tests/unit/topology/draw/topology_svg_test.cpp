@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "topology/draw/layout.h"
 #include "topology/generate/generate.h"
+#include "topology/slow.h"
 #include "topology/topology_builder.h"
 
 namespace espalier {
@@ -26,13 +28,12 @@ TEST(TopologySvg, HasALineForTheLinksOfAClassBetweenTwoNodes) {
   builder.cable(a, b, wire);
   builder.link(a, hub, {{50'000'000'000}, {0}, "net & more"});
   const auto svg = topology_svg(*std::move(builder).build("small"));
-  ASSERT_TRUE(svg);
-  EXPECT_EQ(count(*svg, "<path"), 4U);  // two lines, and two classes in the legend
-  EXPECT_EQ(count(*svg, "<g>"), 3U);
-  EXPECT_EQ(count(*svg, "<title>a - b: nvlink, 2 links, 50 GB/s each way</title>"), 1U);
-  EXPECT_EQ(count(*svg, "<title>a &gt; hub: net &amp; more, 1 link, 50 GB/s</title>"), 1U);
-  EXPECT_EQ(count(*svg, "stroke-dasharray="), 1U);
-  EXPECT_EQ(count(*svg, "aria-label=\"small: 2 ranks, 3 nodes, 5 links\""), 1U);
+  EXPECT_EQ(count(svg, "<path"), 4U);  // two lines, and two classes in the legend
+  EXPECT_EQ(count(svg, "<g>"), 3U);
+  EXPECT_EQ(count(svg, "<title>a - b: nvlink, 2 links, 50 GB/s each way</title>"), 1U);
+  EXPECT_EQ(count(svg, "<title>a &gt; hub: net &amp; more, 1 link, 50 GB/s</title>"), 1U);
+  EXPECT_EQ(count(svg, "stroke-dasharray="), 1U);
+  EXPECT_EQ(count(svg, "aria-label=\"small: 2 ranks, 3 nodes, 5 links\""), 1U);
 }
 
 TEST(TopologySvg, ColoursLinksByLoadAndOutlinesASideOfACut) {
@@ -42,11 +43,10 @@ TEST(TopologySvg, ColoursLinksByLoadAndOutlinesASideOfACut) {
   const std::vector<double> loads = {0.2, 0.96};
   const std::vector<NodeId> side = {b};
   const auto svg = topology_svg(*std::move(builder).build("pair"), {loads, side});
-  ASSERT_TRUE(svg);
-  EXPECT_EQ(count(*svg, "class=\"load5\" data-links=\"0 1\""), 1U);  // the busier of the two
-  EXPECT_EQ(count(*svg, "25 GB/s each way; busy 96 %</title>"), 1U);
-  EXPECT_EQ(count(*svg, "class=\"node rank side\""), 1U);
-  EXPECT_EQ(count(*svg, "up to 75 %</text>"), 1U);
+  EXPECT_EQ(count(svg, "class=\"load5\" data-links=\"0 1\""), 1U);  // the busier of the two
+  EXPECT_EQ(count(svg, "25 GB/s each way; busy 96 %</title>"), 1U);
+  EXPECT_EQ(count(svg, "class=\"node rank side\""), 1U);
+  EXPECT_EQ(count(svg, "up to 75 %</text>"), 1U);
 }
 
 TEST(TopologySvg, StepsOfLoadsEndWhereTheirNamesSay) {
@@ -58,26 +58,70 @@ TEST(TopologySvg, StepsOfLoadsEndWhereTheirNamesSay) {
   EXPECT_EQ(load_step_name(4), "up to 95 %");
 }
 
-TEST(TopologySvg, TooLargeOnesAreRefused) {
-  const auto torus = generate_torus({.dims = {50, 50}});
-  ASSERT_TRUE(torus);
-  const auto svg = topology_svg(*torus);
-  ASSERT_FALSE(svg);
-  EXPECT_EQ(svg.error().code, ErrorCode::too_large);
+TEST(TopologySvg, OfLikeBoxesOneIsDrawnWithHowManyThereAre) {
+  const auto boxes = generate_rail_boxes({.boxes = 64});
+  ASSERT_TRUE(boxes);
+  const std::string svg = topology_svg(*boxes);
+  // One box of 8 GPUs, 8 NICs and a switch, and the 8 rails.
+  EXPECT_EQ(count(svg, "<g>"), 25U);
+  EXPECT_EQ(count(svg, ">box0, and 63 more like it: box[1-63]<"), 1U);
+  EXPECT_EQ(count(svg, "<title>box0.nic7 - rail7: nic, 1 link, 50 GB/s each way; 63 more like it</title>"), 1U);
 }
 
-/// Nodes are boxes of 72 x 24.
+TEST(TopologySvg, ABoxWithASlowCableIsDrawnBesideTheOthersAndTheCableMarked) {
+  const auto boxes = generate_rail_boxes({.boxes = 64});
+  ASSERT_TRUE(boxes);
+  const auto slowed = slow_down(*boxes, std::vector<std::string>{"box5.nic3-rail3=25%"});
+  ASSERT_TRUE(slowed);
+  const std::string svg = topology_svg(*slowed);
+  EXPECT_EQ(count(svg, "<g>"), 42U);  // two boxes of 17
+  EXPECT_EQ(count(svg, ">box0, and 62 more like it: box[1-4,6-63]<"), 1U);
+  EXPECT_EQ(count(svg, ">box5<"), 1U);
+  EXPECT_EQ(count(svg, "<title>box5.nic3 - rail3: nic, slower than most, 1 link, 12.5 GB/s each way</title>"), 1U);
+  EXPECT_EQ(count(svg, "class=\"slow\""), 2U);  // the cable, and the legend
+}
+
+TEST(TopologySvg, LinksBetweenLikeGroupsAreLoopsAndNotWithinTheOneThatIsDrawn) {
+  // 9 groups of 4 routers, each with 2 cables to other groups; in a group 6 cables.
+  const auto dragonfly = generate_dragonfly({});
+  ASSERT_TRUE(dragonfly);
+  const std::string svg = topology_svg(*dragonfly);
+  EXPECT_EQ(count(svg, ">group0, and 8 more like it: group[1-8]<"), 1U);
+  EXPECT_EQ(count(svg, " - others like it: global, 2 links, "), 4U);
+  EXPECT_EQ(count(svg, ": local, 1 link, "), 6U);
+}
+
+TEST(TopologySvg, NamesEveryLinkOnceAndRegularOnesShortly) {
+  const auto boxes = generate_rail_boxes({.boxes = 64});
+  ASSERT_TRUE(boxes);
+  const std::vector<double> loads(boxes->link_count(), 0.5);
+  const std::string svg = topology_svg(*boxes, {loads, {}});
+  std::vector<std::size_t> named(boxes->link_count(), 0);
+  constexpr std::string_view mark = "data-links=\"";
+  for (std::size_t at = svg.find(mark); at != std::string::npos; at = svg.find(mark, at + 1)) {
+    const std::size_t begin = at + mark.size();
+    std::istringstream words(svg.substr(begin, svg.find('"', begin) - begin));
+    std::size_t first = 0, step = 0, times = 0, runs = 0;
+    for (char plus = 0, x = 0; words >> first >> plus >> step >> x >> times; ++runs) {
+      for (std::size_t i = 0; i < times; ++i) ++named.at(first + i * step);
+    }
+    EXPECT_EQ(runs, 2U);  // Of 64 cables each way.
+  }
+  EXPECT_EQ(named, std::vector<std::size_t>(boxes->link_count(), 1));
+}
+
 void expect_no_overlap(const Topology& topology) {
   SCOPED_TRACE(topology.name());
   const TopologyLayout layout = lay_out(topology);
-  ASSERT_EQ(layout.nodes.size(), topology.node_count());
   for (std::size_t i = 0; i < layout.nodes.size(); ++i) {
     const DrawnNode& node = layout.nodes[i];
-    EXPECT_TRUE(node.x >= 36 && node.x <= layout.width - 36 && node.y >= 12 && node.y <= layout.height - 12);
+    EXPECT_TRUE(node.x >= node.width / 2 && node.x <= layout.width - node.width / 2);
+    EXPECT_TRUE(node.y >= drawn_node_height / 2 && node.y <= layout.height - drawn_node_height / 2);
     for (std::size_t j = 0; j < i; ++j) {
       const DrawnNode& other = layout.nodes[j];
-      EXPECT_TRUE(std::abs(node.x - other.x) >= 72 || std::abs(node.y - other.y) >= 24)
-          << topology.node(NodeId(i)).id << " covers " << topology.node(NodeId(j)).id;
+      EXPECT_TRUE(std::abs(node.x - other.x) >= (node.width + other.width) / 2 ||
+                  std::abs(node.y - other.y) >= drawn_node_height)
+          << node.label << " covers " << other.label;
     }
   }
 }
