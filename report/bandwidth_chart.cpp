@@ -73,7 +73,7 @@ class BandwidthChart {
                                                               "<path d=\"M0 -5L5 0L0 5L-5 0Z\"/>",
                                                               "<path d=\"M0 5L5 -4H-5Z\"/>",
                                                               "<path d=\"M-5 0H5M0 -5V5\"/>"};
-    return shapes[number % markers];
+    return shapes[(number + number / colours) % markers];  // No two of the first 36 curves look alike.
   }
   static std::string look(std::size_t number, bool is_measured) {
     return fmt::format("class=\"curve c{}{}\"", number % colours, is_measured ? " measured" : "");
@@ -128,12 +128,20 @@ class BandwidthChart {
         measure_ == Measure::rate ? curves_.measure + " (GB/s)" : "part of the bound (%)");
   }
 
+  /// Each with its name, at the other end of the line where the one before is close.
   void add_bounds() {
+    constexpr double closest = 16;
+    double before = -closest;
+    bool is_left = false;
     for (const BoundLine& bound : bounds_) {
       const double y = y_of(measure_ == Measure::rate ? bound.rate : 1);
       text_ += fmt::format("<path class=\"bound\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", left, y, width - right);
       if (measure_ == Measure::part_of_bound) return;
-      text_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", left + 6, y - 5, in_html(bound.text));
+      is_left = !is_left || std::abs(y - before) >= closest;
+      before = y;
+      text_ +=
+          fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
+                      is_left ? left + 6 : width - right - 6, y - 5, is_left ? "start" : "end", in_html(bound.text));
     }
   }
 
@@ -204,7 +212,8 @@ std::string curves_data(const BandwidthCurves& curves) {
     for (const Curve& curve : *group) {
       auto points = nlohmann::ordered_json::array();
       for (const CurvePoint& point : curve.points) {
-        points.push_back({point.size.count, point.seconds, curves.rate(point), point.by});
+        points.push_back(
+            {point.size.count, point.seconds, curves.rate(point), point.by, 100 * curves.part_of_bound(curve, point)});
       }
       data["curves"].push_back({{"name", curve.name}, {"bound", curve.bound}, {"points", std::move(points)}});
     }
@@ -296,20 +305,27 @@ std::string bandwidth_chart(const BandwidthCurves& curves) {
 std::string bandwidth_picture(const BandwidthCurves& curves) {
   const auto [charts, height] = draw_charts(curves);
   if (charts.empty()) return {};
-  constexpr double head = 36, foot = 34;
-  std::string text = begin_picture(width, head + height + foot, curves.title);
-  text += fmt::format("<text class=\"head\" x=\"8\" y=\"24\">{}</text>\n<g transform=\"translate(0 {})\">\n{}</g>\n",
-                      in_html(curves.title), head, charts);
-  double x = left;
+  constexpr double head = 36, line = 22;
+  std::string legend;
+  double x = left, y = head + height + 14;
   for_each_curve(curves, [&](std::size_t number, const std::string& name, bool is_measured) {
-    text += fmt::format(
+    const double entry = 70 + 7.0 * static_cast<double>(name.size());
+    if (x > left && x + entry > width) {
+      x = left;
+      y += line;
+    }
+    legend += fmt::format(
         "<g transform=\"translate({:.1f} {:.1f})\"><path {} d=\"M0 0H40\"/><g {} transform=\"translate(20 "
         "0)\">{}</g><text "
         "x=\"48\" y=\"4\">{}</text></g>\n",
-        x, head + height + 14, BandwidthChart::look(number, is_measured), BandwidthChart::look(number, is_measured),
+        x, y, BandwidthChart::look(number, is_measured), BandwidthChart::look(number, is_measured),
         BandwidthChart::marker(number), in_html(name));
-    x += 70 + 7.0 * static_cast<double>(name.size());
+    x += entry;
   });
+  std::string text = begin_picture(width, y + 20, curves.title);
+  text += fmt::format("<text class=\"head\" x=\"8\" y=\"24\">{}</text>\n<g transform=\"translate(0 {})\">\n{}</g>\n",
+                      in_html(curves.title), head, charts);
+  text += legend;
   return text + "</svg>\n";
 }
 

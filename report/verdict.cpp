@@ -61,6 +61,7 @@ std::vector<std::string> verdict_of(const PlanReport& report) {
   std::vector<std::string> sentences;
   if (!report.fastest.empty()) {
     sentences.push_back(best_sentence(report, best_of(report)));
+    if (best_of(report).name.find("nvls") != std::string::npos) sentences.emplace_back(nvls_note);
     if (report.predicted.size() > 1) sentences.push_back(fastest_sentence(report.fastest));
   }
   if (!report.cut.empty()) {

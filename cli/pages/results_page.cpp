@@ -14,11 +14,13 @@
 #include "base/format_units.h"
 #include "cli/flags/inputs.h"
 #include "cli/pages/comparison_tables.h"
+#include "cli/pages/sweep_results.h"
 #include "compare/critical_chain.h"
 #include "compare/overlay_svg.h"
 #include "report/document_tables.h"
 #include "report/html_text.h"
 #include "schedule/collective.h"
+#include "sweep/row_text.h"
 
 namespace espalier::cli {
 namespace {
@@ -58,9 +60,9 @@ struct RowGroup {
   ReportTable times;
 };
 
-/// The bound in a document of results, as bus bandwidth; 0 where it says none.
+/// The bound of a file, as bus bandwidth; 0 where it says none.
 double bound_in(const ResultFile& file) {
-  if (!file.document) return 0;
+  if (!file.document) return file.bound;
   const auto bound = file.document->find("bound");
   if (bound == file.document->end() || !bound->is_object()) return 0;
   const auto rate = bound->find("busbw");
@@ -353,6 +355,7 @@ void add_documents(report::ResultsPage& page, const std::vector<ResultFile>& fil
 }
 
 std::string kind_of(const ResultFile& file) {
+  if (!file.kind.empty()) return file.kind;
   if (timeline_of(file) != nullptr) return "timeline";
   return file.document ? text_in(*file.document, "schema") : "table";
 }
@@ -384,7 +387,7 @@ bool needs_collective(const std::string& text, const std::string& path, const co
 }  // namespace
 
 bool holds_results(std::string_view text) {
-  if (text.starts_with("ESPTIME")) return true;
+  if (text.starts_with("ESPTIME") || sweep::begins_as_rows(text)) return true;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return false;
   constexpr std::string_view plan_mark = "\"espalier_schedule\"";
@@ -408,7 +411,14 @@ OrStop<std::vector<ResultFile>> load_results(const Console& console, const std::
   for (const std::string& path : paths) {
     const auto text = read_whole(console, path);
     if (!text) return stop(text.error());
-    ResultFile file{path == "-" ? "standard input" : std::filesystem::path(path).filename().string(), {}, {}};
+    const std::string name = path == "-" ? "standard input" : std::filesystem::path(path).filename().string();
+    if (is_of_sweep(*text)) {
+      auto parts = read_sweep_results(*text, name);
+      if (!parts) return stop(parts.error());
+      std::ranges::move(*parts, std::back_inserter(files));
+      continue;
+    }
+    ResultFile file{.name = name};
     if (is_document(*text)) {
       auto document = report::read_document(*text, path);
       if (!document) return stop(document.error());
@@ -454,6 +464,9 @@ Result<report::ResultsPage> make_results_page(const std::vector<ResultFile>& fil
                       "known: espalier report TOPOLOGY COLLECTIVE --measured FILE has them.");
   if (page.timeline && page.timeline->timeline->link_names.empty()) {
     page.missing.push_back("The timeline is of a run, which does not see links.");
+  }
+  for (const ResultFile& file : files) {
+    if (!file.note.empty()) page.missing.push_back(file.note);
   }
   page.files.push_back(files_table(files));
   page.maker = "Made by espalier " ESPALIER_VERSION ", in one file that needs no network.";

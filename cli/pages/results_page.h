@@ -12,14 +12,19 @@
 
 namespace espalier::cli {
 
-/// A file with results: a run, a document of --json, or both where the document is of results.
+/// A file with results: a run, a document of --json, or both where the document is of results. Of a file of a sweep's
+/// rows: those of one collective on one machine under the same circumstances.
 struct ResultFile {
   std::string name;  ///< Without its folders.
   std::optional<compare::RunFile> run;
   std::optional<nlohmann::ordered_json> document;
+  double bound = 0;  ///< As bus bandwidth, where no document says it; 0 where none is known.
+  std::string kind;  ///< What it is, where its content does not say.
+  std::string note;  ///< What a page has to say of it; may be empty.
 };
 
-/// Whether the text begins as such a file does: a timeline, a document of --json, what nccl-tests prints.
+/// Whether the text begins as such a file does: a timeline, a document of --json, a sweep's rows, what nccl-tests
+/// prints.
 bool holds_results(std::string_view text);
 
 /// Reads files with results, each seen from its content; timelines begin at 0. `collective`: what nccl-tests measured

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/counted.h"
 #include "base/format_units.h"
@@ -62,6 +63,36 @@ std::string summary_text(const planners::Degradation& degradation) {
   for (const planners::Damage& damage : degradation.damages) {
     if (!damage.outlook) text += "# " + damage.broken.message + "\n";
   }
+  return text;
+}
+
+/// NVLinks of that many bytes per second one way are one link of a topology where they lead from the same GPU.
+/// Source: NVIDIA's white papers of P100, V100, A100, H100 and Blackwell.
+const std::map<std::string, std::int64_t> nvlink_rates = {{"nvlink1", 20'000'000'000},
+                                                          {"nvlink2", 25'000'000'000},
+                                                          {"nvlink3", 25'000'000'000},
+                                                          {"nvlink4", 25'000'000'000},
+                                                          {"nvlink5", 50'000'000'000}};
+
+/// "# an nvlink4 cable here is 18 NVLinks of 25 GB/s as one: ..." for each class of cables that are several.
+std::string bundles_text(const planners::Degradation& degradation, const Topology& topology) {
+  std::map<std::string, std::string> notes;
+  for (const planners::Damage& damage : degradation.damages) {
+    if (damage.failure.parts.links.empty()) continue;
+    const Link& link = topology.link(damage.failure.parts.links.front());
+    const auto rate = nvlink_rates.find(link.link_class);
+    if (rate == nvlink_rates.end() || link.nominal.bytes_per_second % rate->second != 0) continue;
+    const std::int64_t links = link.nominal.bytes_per_second / rate->second;
+    if (links < 2) continue;
+    notes.emplace(
+        link.link_class,
+        fmt::format("# a cable of {} is {} NVLinks of {} as one, and fails with all of them; --slow {}={:.1f}% "
+                    "is one of them down\n",
+                    link.link_class, links, format_bandwidth({rate->second}), damage.failure.name,
+                    100 - 100.0 / static_cast<double>(links)));
+  }
+  std::string text;
+  for (const auto& [link_class, note] : notes) text += note;
   return text;
 }
 
@@ -153,7 +184,7 @@ Table degradation_table(const planners::Degradation& degradation, const std::opt
 std::string degradation_text(const planners::Degradation& degradation, const Topology& topology, Bytes size,
                              const std::optional<NcclBeside>& nccl) {
   return header_text(degradation, topology, size, nccl) + degradation_table(degradation, nccl).text() + "#\n" +
-         summary_text(degradation);
+         bundles_text(degradation, topology) + summary_text(degradation);
 }
 
 nlohmann::ordered_json degradation_json(const planners::Degradation& degradation, const Topology& topology, Bytes size,

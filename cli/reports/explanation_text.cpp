@@ -12,6 +12,7 @@
 #include "cli/reports/describe_bound.h"
 #include "cli/output/describe_repaired.h"
 #include "cli/reports/explanation.h"
+#include "report/verdict.h"
 #include "schedule/relays.h"
 #include "topology/bundles.h"
 #include "topology/names/name_list.h"
@@ -280,7 +281,9 @@ std::string choice_text(const Explanation& of) {
   const auto own = std::ranges::find_if(of.trials, [&](const planners::Trial& trial) {
     return trial.candidate->planner == of.label && trial.run.has_value();
   });
-  const std::string why = of.why.empty() ? "" : fmt::format("Why NCCL takes {}: {}.\n", of.label, of.why);
+  std::string why = of.why.empty() ? "" : fmt::format("Why NCCL takes {}: {}.\n", of.label, of.why);
+  if (!of.profile.empty() && of.label.find("nvls") != std::string::npos)
+    why += fmt::format("  {}\n", report::nvls_note);
   if (own == of.trials.end() || of.trials.size() == 1 || own->run->elapsed.count == 0) return why;
   const double seconds = own->run->elapsed.seconds();
   std::vector<std::string> others;

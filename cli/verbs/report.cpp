@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <tuple>
 
 #include "base/parse_units.h"
 #include "cli/flags/inputs.h"
@@ -152,20 +153,18 @@ Result<void> write_page(const Console& console, const ReportFlags& flags, const 
   return {};
 }
 
-/// Every picture as a file of its own in a folder.
+/// Every picture as a file of its own in a folder. One that is too large is left out, and it says so.
 template <class Report>
 Result<void> write_pictures(const Console& console, const ReportFlags& flags, const Report& report) {
   if (flags.svg.empty() && flags.png.empty()) return {};
   for (const report::Picture& picture : report::pictures_of(report)) {
-    if (!flags.svg.empty()) {
-      if (auto wrote = write_picture(console, flags.svg + "/" + picture.name + ".svg", PictureForm::svg, picture.svg);
-          !wrote)
-        return wrote;
-    }
-    if (!flags.png.empty()) {
-      if (auto wrote = write_picture(console, flags.png + "/" + picture.name + ".png", PictureForm::png, picture.svg);
-          !wrote)
-        return wrote;
+    for (const auto& [folder, form, end] :
+         {std::tuple(flags.svg, PictureForm::svg, ".svg"), std::tuple(flags.png, PictureForm::png, ".png")}) {
+      if (folder.empty()) continue;
+      const std::string path = folder + "/" + picture.name + end;
+      const auto wrote = write_picture(console, path, form, picture.svg);
+      if (!wrote && wrote.error().code != ErrorCode::too_large) return wrote;
+      if (!wrote) console.warn(path + " is left out: " + wrote.error().message);
     }
   }
   return {};

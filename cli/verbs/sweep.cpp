@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "cli/flags/modes.h"
 #include "cli/flags/sweep_flags.h"
+#include "cli/jobs/guarded_sweep.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
 #include "cli/output/progress.h"
@@ -44,8 +45,9 @@ Result<void> run_all(const Console& console, const CommandFlags& flags, const sw
                      const std::vector<sweep::Unit>& units, std::optional<sweep::RowFile>& file,
                      std::vector<sweep::Row>& rows) {
   const unsigned threads = flags.jobs > 0 ? flags.jobs : std::max(1U, std::thread::hardware_concurrency());
+  GuardedSweep guarded(spec, units, threads);  // Before the thread that shows the progress is there.
   Progress progress(console, "sweeping", sweep::count_rows(units));
-  return sweep::run_sweep(spec, units, threads, [&](sweep::Row row) -> Result<void> {
+  return guarded.read([&](sweep::Row row) -> Result<void> {
     if (!flags.timings) row.timing.reset();
     progress.step(sweep::describe(row.key));
     if (file) {

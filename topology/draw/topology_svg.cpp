@@ -319,7 +319,8 @@ class SvgWriter {
       if (std::ranges::any_of(cords_, is_slow)) entries.emplace_back("class=\"slow\"", "slower than most of its class");
     } else {
       for (std::size_t step = 0; step < load_steps; ++step) {
-        entries.emplace_back(fmt::format("class=\"load{}\"", step), "busy " + std::string(load_step_name(step)));
+        entries.emplace_back(fmt::format("class=\"load{}\"", step),
+                             (step == 0 ? "" : "busy ") + std::string(load_step_name(step)));
       }
     }
     std::string text;

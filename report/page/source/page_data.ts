@@ -35,15 +35,15 @@ export interface PageData extends SpanColumns {
   busy?: number[];
 }
 
-/** A point of a curve: bytes, seconds, bytes per second, what ran (may be empty). */
-export type CurvePoint = [size: number, seconds: number, rate: number, by: string];
+/** A point of a curve: bytes, seconds, bytes per second, what ran (may be empty), per cent of its bound; 0 where none is known. */
+export type CurvePoint = [size: number, seconds: number, rate: number, by: string, part: number];
 
 /** Rates over message sizes, as report/bandwidth_chart.cpp writes them. */
 export interface CurvesData {
   measure: string;
   /** Bytes per second, each with what is said of it. */
   bounds: {rate: number; text: string}[];
-  /** `bound`: its own, in bytes per second; 0 where none is known. */
+  /** `bound`: its own, in bytes per second; 0 where none is known. It is not of all bytes: whole elements go to shards. */
   curves: {name: string; bound: number; points: CurvePoint[]}[];
   crossovers: {from: string; to: string; size: number}[];
 }

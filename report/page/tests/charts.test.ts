@@ -40,8 +40,8 @@ test("marks of sizes are powers of two, ten at most, and round numbers where the
 });
 
 test("what is said of a point", () => {
-  assert.equal(pointText("ring", 1e-6, 1e9, "", 2e9), "ring 1.00 GB/s, 1.00 us, 50.0 % of the bound");
-  assert.equal(pointText("auto", 1e-6, 1e9, "tree", 0), "auto by tree 1.00 GB/s, 1.00 us");
+  assert.equal(pointText("ring", 1e-6, 1e9, "", 50), "ring 1.00 GB/s, 1.00 us, 50.0 % of the bound");
+  assert.equal(pointText("auto", 1e-6, 1e9, "tree", null), "auto by tree 1.00 GB/s, 1.00 us");
 });
 
 test("errors by algorithm, from the rows of their table", () => {

@@ -6,14 +6,14 @@ import type {CurveLook, Legend} from "./legend.ts";
 import {makePlot, type PlotSpec} from "./plot.ts";
 import {showing, within, zoomed, type Aligned, type Range} from "./series.ts";
 
-type OwnPlot = Omit<PlotSpec, "aligned" | "looks" | "whole" | "isWhole" | "isLast" | "group"> & {values: PlotSpec["values"]; factors?: (number | null)[]};
+type OwnPlot = Omit<PlotSpec, "aligned" | "looks" | "whole" | "isWhole" | "isLast" | "group"> & {shows?: "values" | "parts"};
 
 export interface ChartSpec {
   /** What it shows, for those who do not see it. */
   name: string;
   curves: Aligned;
   whole: Range;
-  /** One below the other; each shows the curves' values times a factor of each; null where it does not show a curve. */
+  /** One below the other; each shows the curves' values, or their parts of the bound. */
   plots: OwnPlot[];
   legend: Legend;
 }
@@ -48,12 +48,7 @@ export class Chart {
     this.looks = legend.looks();
     const group = "chart" + charts++;
     this.plots = spec.plots.map((plot, i) => {
-      const {factors} = plot;
-      const scaled = (value: number | null, curve: number): number | null => {
-        const factor = factors === undefined ? 1 : factors[curve];
-        return value === null || factor === null ? null : value * factor;
-      };
-      const aligned = {...curves, values: curves.values.map((column, curve) => column.map((value) => scaled(value, curve)))};
+      const aligned = {...curves, values: plot.shows === "parts" ? curves.parts : curves.values};
       return makePlot(this.box, {...plot, isLast: i + 1 === spec.plots.length, aligned, whole, isWhole: () => this.isWhole, looks: () => this.looks, group}, {
         moved: (range) => this.follow(range), pointed: (index) => this.tell(index), reset: () => this.zoom(0)});
     });

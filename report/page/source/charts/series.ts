@@ -1,10 +1,10 @@
 import {ticks} from "d3-array";
 import {sizeText} from "../words.ts";
 
-/** A curve whose points have a size, a value of their own and a text. */
+/** A curve whose points have a size, a value of their own and a text; where there is a bound, which part of it they are, in per cent. */
 export interface Curve {
   name: string;
-  points: {size: number; value: number; text: string}[];
+  points: {size: number; value: number; part?: number | null; text: string}[];
 }
 
 /** Curves over the sizes of all of them together. */
@@ -14,6 +14,7 @@ export interface Aligned {
   sizes: number[];
   /** By curve; null where it has no point. */
   values: (number | null)[][];
+  parts: (number | null)[][];
   texts: (string | null)[][];
 }
 
@@ -27,19 +28,21 @@ export function alignCurves(curves: Curve[]): Aligned {
   const sizes = [...times].sort(([a], [b]) => a - b).flatMap(([size, count]) => new Array<number>(count).fill(size));
   const first = new Map<number, number>();
   sizes.forEach((size, i) => { if (!first.has(size)) first.set(size, i); });
-  const values: (number | null)[][] = [], texts: (string | null)[][] = [];
+  const values: (number | null)[][] = [], parts: (number | null)[][] = [], texts: (string | null)[][] = [];
   for (const {points} of curves) {
-    const next = new Map(first), ownValues = sizes.map((): number | null => null), ownTexts = sizes.map((): string | null => null);
-    for (const {size, value, text} of points) {
+    const next = new Map(first), ownValues = sizes.map((): number | null => null), ownParts = [...ownValues], ownTexts = sizes.map((): string | null => null);
+    for (const {size, value, part, text} of points) {
       const i = next.get(size)!;
       next.set(size, i + 1);
       ownValues[i] = value;
+      ownParts[i] = part ?? null;
       ownTexts[i] = text;
     }
     values.push(ownValues);
+    parts.push(ownParts);
     texts.push(ownTexts);
   }
-  return {positions: sizes.map(Math.log2), sizes, values, texts};
+  return {positions: sizes.map(Math.log2), sizes, values, parts, texts};
 }
 
 export type Range = [from: number, to: number];

@@ -5,6 +5,10 @@
 
 #include "cli/pages/results_page.h"
 #include "cli/pages/scenario_page.h"
+#include "cli/pages/sweep_results.h"
+#include "sweep/row_text.h"
+#include "sweep/run_sweep.h"
+#include "topology/generate/generate.h"
 
 namespace espalier::cli {
 namespace {
@@ -91,6 +95,71 @@ TEST(ScenarioPage, TheMostExposedNameHasAllItsKinds) {
   EXPECT_EQ(most_exposed(calls), "Most exposed: tensor (all_gather and reduce_scatter), for 11.0 % of the time.");
   EXPECT_EQ(most_exposed(std::span(calls).subspan(1, 1)), "Most exposed: data, for 9.0 % of the time.");
   EXPECT_EQ(most_exposed({}), "");
+}
+
+/// What `sweep` says of all_gather on a ring of 4, whole and without a cable, by two algorithms at two sizes.
+std::vector<sweep::Row> swept_rows() {
+  sweep::Spec spec;
+  spec.machines.push_back({.topology = *generate_ring({.ranks = 4})});
+  spec.collectives = {CollectiveKind::all_gather};
+  spec.algorithms = {"ring", "tree"};
+  spec.sizes = {{1 << 20}, {4 << 20}};
+  spec.without = {"gpu0-gpu1"};
+  std::vector<sweep::Row> rows;
+  const auto ran = sweep::run_sweep(spec, *sweep::list_units(spec), 1, [&](sweep::Row row) -> Result<void> {
+    rows.push_back(std::move(row));
+    return {};
+  });
+  EXPECT_TRUE(ran);
+  std::ranges::sort(rows, {}, &sweep::Row::key);
+  return rows;
+}
+
+TEST(ResultsPage, DrawsTheRowsOfASweepInEachOfItsForms) {
+  const std::vector<sweep::Row> rows = swept_rows();
+  const auto given = std::ranges::count_if(rows, [](const sweep::Row& row) { return row.figures.has_value(); });
+  ASSERT_GE(given, 6);
+  std::vector<std::string> texts = {sweep::document_text(rows, false)};
+  for (const auto format : {sweep::RowFormat::csv, sweep::RowFormat::json_lines}) {
+    const sweep::RowStyle style{format, false};
+    texts.push_back(sweep::header_text(style));
+    for (const sweep::Row& row : rows) texts.back() += sweep::row_text(row, style);
+  }
+  for (const std::string& text : texts) {
+    ASSERT_TRUE(is_of_sweep(text)) << text;
+    EXPECT_TRUE(holds_results(text));
+    const auto files = read_sweep_results(text, "rows");
+    ASSERT_TRUE(files) << files.error().message;
+    const report::ResultsPage page = *make_results_page(*files);
+    ASSERT_EQ(page.bandwidths.size(), 1U);
+    std::size_t points = 0;
+    for (const report::Curve& curve : page.bandwidths[0].predicted) {
+      points += curve.points.size();
+      for (const report::CurvePoint& point : curve.points) {
+        const auto row = std::ranges::find_if(rows, [&](const sweep::Row& one) {
+          const bool is_damaged = curve.name.find(" without gpu0-gpu1") != std::string::npos;
+          return one.figures && curve.name.starts_with(one.key.algorithm + " on ") && one.key.size == point.size &&
+                 one.key.failure.empty() != is_damaged;
+        });
+        ASSERT_NE(row, rows.end()) << curve.name;
+        EXPECT_NEAR(page.bandwidths[0].rate(point), row->figures->busbw, 1e-6 * row->figures->busbw);
+        EXPECT_NEAR(page.bandwidths[0].part_of_bound(curve, point), row->figures->of_bound, 1e-6);
+      }
+    }
+    EXPECT_EQ(points, static_cast<std::size_t>(given));
+  }
+}
+
+TEST(ResultsPage, SaysWhichRowsOfASweepGaveNothing) {
+  std::vector<sweep::Row> rows = swept_rows();
+  rows.front().figures.reset();
+  rows.front().reason = "internal error: somewhere";
+  const sweep::RowStyle style{sweep::RowFormat::csv, false};
+  std::string text = sweep::header_text(style);
+  for (const sweep::Row& row : rows) text += sweep::row_text(row, style);
+  const auto files = read_sweep_results(text, "rows.csv");
+  ASSERT_TRUE(files);
+  EXPECT_TRUE(any_has(make_results_page(*files)->missing, "of rows.csv gave nothing; the first: all_gather by ring"));
 }
 
 }  // namespace
