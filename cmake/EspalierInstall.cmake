@@ -68,9 +68,9 @@ if(TARGET espalier_python)
   install(TARGETS espalier_python LIBRARY DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT python)
   install(DIRECTORY python/espalier/ DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT python
     FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
-  if(TARGET espalier_torch)  # Apart: the package is there without PyTorch.
-    install(TARGETS espalier_torch LIBRARY DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT torch)
-  endif()
+  # What espalier.torch is compiled from at its first import.
+  install(DIRECTORY python/torch DESTINATION ${ESPALIER_PYTHON_INSTALL}/torch_sources/python COMPONENT python)
+  install(FILES python/bind/engine_api.h DESTINATION ${ESPALIER_PYTHON_INSTALL}/torch_sources/python/bind COMPONENT python)
   if(SKBUILD)  # A wheel has no share/ beside it.
     install(DIRECTORY configs DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT python)
   else()

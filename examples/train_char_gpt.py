@@ -10,7 +10,7 @@
     train_char_gpt.py --ranks 2 --checkpoint gpt.pt    goes on from there where the file exists
     train_char_gpt.py --ranks 2 --checkpoint gpt.pt --die-at 25    the last rank kills itself: what the others say, and try again
 
-Needs PyTorch and the built package: PYTHONPATH=build/python/python. ESPALIER_TRANSPORT and the other variables of docs/python.md
+Needs PyTorch and the built package: PYTHONPATH=build/python/python. ESPALIER_TRANSPORT and the other variables of docs/torch.md
 choose how ranks talk.
 """
 import argparse

@@ -69,4 +69,5 @@ PYBIND11_MODULE(_espalier, module) {
   bind_communicator(module);
   bind_launch(module);
   bind_calibrate(module);
+  bind_engine(module);
 }

@@ -4,7 +4,7 @@
     torch.distributed.init_process_group("espalier")
 
 Collectives, sends and receives go through Espalier's engine: shared memory within a machine, TCP or RDMA between machines.
-It works on tensors of the CPU where they lie, on those of GPUs in GPU memory where it can, else by way of host memory. docs/python.md says which tensors and operations there are. The environment chooses, alike on all ranks:
+It works on tensors of the CPU where they lie, on those of GPUs in GPU memory where it can, else by way of host memory. docs/torch.md says which tensors and operations there are. The environment chooses, alike on all ranks:
 
     ESPALIER_TRANSPORT   auto, shm, tcp, shm+verbs or verbs
     ESPALIER_ALGORITHM   auto or a planner's name
@@ -12,6 +12,8 @@ It works on tensors of the CPU where they lie, on those of GPUs in GPU memory wh
     ESPALIER_PLAN        plan files for their collectives, separated by commas; plan.json@1M-64M is for these message sizes
     ESPALIER_DEVICE_TENSORS  auto, engine (on GPUs, or an error) or host
     ESPALIER_ADDRESS     this machine's address for the others, where MASTER_ADDR does not tell
+
+The first import compiles the backend against the PyTorch that is installed (_torch_build.py), which takes a C++ compiler.
 """
 import atexit
 import multiprocessing.util
@@ -21,16 +23,14 @@ import sys
 import torch
 import torch.distributed
 
-try:
-    from . import _torch
-except ImportError as error:
-    raise ImportError(f"this package has no backend for PyTorch ({error}): build it where PyTorch's headers are (scripts/setup --torch, "
-                      "then cmake --preset python)") from error
+from . import _espalier
 from ._topology import find_topology_file
+from ._torch_build import load_backend
 from ._units import parse_size
 from .errors import Error
 
 BACKEND = "espalier"
+_torch = load_backend()
 
 
 def read_plans(text):
@@ -49,14 +49,23 @@ def read_plans(text):
     return plans
 
 
+_store = None  # Of the job's last group.
+
+
 def _make_group(store, rank, size, timeout):
+    """A group of all ranks keeps its store until there is another: ranks that have left it and begin anew meet at the old one's port as
+    long as rank 0 has not left too, which then goes on with the same store."""
+    global _store
+    is_whole_job = torch.distributed.GroupMember.WORLD is None
+    if is_whole_job:
+        _store = store
     _leave_at_end()
     told = os.environ.get
     topology = told("ESPALIER_TOPOLOGY", "")
-    return _torch.make_group(store, rank, size, timeout, told("ESPALIER_TRANSPORT", "auto"),
+    return _torch.make_group(_espalier.engine, store, rank, size, timeout, told("ESPALIER_TRANSPORT", "auto"),
                              told("ESPALIER_ALGORITHM", "auto"), str(find_topology_file(topology)) if topology else "",
                              told("ESPALIER_DEVICE_TENSORS", "auto"),
-                             read_plans(told("ESPALIER_PLAN", "")), torch.distributed.GroupMember.WORLD is None)
+                             read_plans(told("ESPALIER_PLAN", "")), is_whole_job)
 
 
 def transports(group=None):

@@ -236,12 +236,11 @@ def check_refusals():
                   lambda: dist.all_gather([torch.ones(3)] * (n + 1), torch.ones(3)),
                   lambda: dist.all_to_all_single(torch.ones(n + 1), torch.ones(n + 1)),
                   lambda: dist._all_gather_base(torch.ones(n + 1), torch.ones(1)),
-                  lambda: dist.group.WORLD.send([torch.ones(1)], me, 0),
-                  lambda: dist.all_reduce(torch.ones(3, device="meta"))):
+                  lambda: dist.group.WORLD.send([torch.ones(1)], me, 0)):
         try:
             wrong()
         except (ValueError, RuntimeError) as error:
-            assert any(word in str(error) for word in ("Espalier", "Meta", "complex")), error
+            assert any(word in str(error) for word in ("Espalier", "complex")), error
         else:
             raise AssertionError("not refused")
     total = torch.ones(2)

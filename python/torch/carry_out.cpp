@@ -9,17 +9,17 @@
 
 namespace espalier::python {
 
-void ProcessGroupEspalier::move_now(CollectiveKind kind, const at::Tensor& send, const at::Tensor& receive,
+void ProcessGroupEspalier::move_now(EngineCollective kind, const at::Tensor& send, const at::Tensor& receive,
                                     std::size_t part_bytes, std::uint32_t root) {
-  CallArguments arguments;
-  arguments.kind = kind;
-  arguments.count = part_bytes * (kind == CollectiveKind::broadcast ? 1 : members());
-  arguments.type = ElementType::uint8;
-  arguments.root = root;
-  if (part_bytes > 0) run(arguments, send, receive);
+  EngineCall call;
+  call.collective = kind;
+  call.count = part_bytes * (kind == EngineCollective::broadcast ? 1 : members());
+  call.element = EngineElement::uint8;
+  call.root = root;
+  if (part_bytes > 0) run(call, send, receive);
 }
 
-void ProcessGroupEspalier::gather_now(CollectiveKind kind, const Tensors& outputs, const Tensors& inputs,
+void ProcessGroupEspalier::gather_now(EngineCollective kind, const Tensors& outputs, const Tensors& inputs,
                                       std::uint32_t root) {
   const std::size_t bytes = bytes_of(inputs);
   if (bytes == 0) return;
@@ -49,7 +49,7 @@ void ProcessGroupEspalier::scatter_now(const at::Tensor& output, const Tensors& 
     }
   }
   const at::Tensor into = is_dense(output) ? output : at::empty(output.sizes(), output.options());
-  move_now(CollectiveKind::scatter, send, into, output.nbytes(), root);
+  move_now(EngineCollective::scatter, send, into, output.nbytes(), root);
   if (!into.is_same(output)) output.copy_(into);
 }
 
@@ -58,13 +58,13 @@ void ProcessGroupEspalier::all_reduce_now(const char* call, const at::Tensor& te
   if (is_bitwise(tensor, operation)) {
     const at::Tensor own = dense(tensor);
     const at::Tensor all = at::empty({getSize(), own.numel()}, own.options());
-    move_now(CollectiveKind::all_gather, own, all, own.nbytes());
+    move_now(EngineCollective::all_gather, own, all, own.nbytes());
     tensor.copy_(combine_rows(all, operation).view(tensor.sizes()));
     return;
   }
   const Numbers numbers = Numbers::of(call, tensor, operation);
   if (shared_ && tensor.is_cpu() && numbers.values.is_alias_of(tensor)) shared_->note(tensor);
-  run({CollectiveKind::all_reduce, nullptr, nullptr, static_cast<std::size_t>(numbers.values.numel()), numbers.type,
+  run({EngineCollective::all_reduce, nullptr, nullptr, static_cast<std::size_t>(numbers.values.numel()), numbers.type,
        numbers.operation},
       numbers.values, numbers.values);
   numbers.write_back(tensor);
@@ -76,12 +76,12 @@ void ProcessGroupEspalier::reduce_now(const at::Tensor& tensor, const c10d::Redu
   if (is_bitwise(tensor, operation)) {
     const at::Tensor own = dense(tensor);
     const at::Tensor all = is_root ? at::empty({getSize(), own.numel()}, own.options()) : at::Tensor();
-    move_now(CollectiveKind::gather, own, all, own.nbytes(), root);
+    move_now(EngineCollective::gather, own, all, own.nbytes(), root);
     if (is_root) tensor.copy_(combine_rows(all, operation).view(tensor.sizes()));
     return;
   }
   const Numbers numbers = Numbers::of("reduce", tensor, operation);
-  run({CollectiveKind::reduce, nullptr, nullptr, static_cast<std::size_t>(numbers.values.numel()), numbers.type,
+  run({EngineCollective::reduce, nullptr, nullptr, static_cast<std::size_t>(numbers.values.numel()), numbers.type,
        numbers.operation, root},
       numbers.values, is_root ? numbers.values : at::Tensor());
   if (is_root) numbers.write_back(tensor);
@@ -92,7 +92,7 @@ void ProcessGroupEspalier::reduce_scatter_now(const char* call, const at::Tensor
   if (output.numel() == 0) return;
   if (is_bitwise(output, operation)) {
     const at::Tensor all = at::empty({getSize(), output.numel()}, output.options());
-    move_now(CollectiveKind::all_to_all, flat, all, output.nbytes());
+    move_now(EngineCollective::all_to_all, flat, all, output.nbytes());
     output.copy_(combine_rows(all, operation).view(output.sizes()));
     return;
   }
@@ -105,8 +105,8 @@ void ProcessGroupEspalier::reduce_scatter_now(const char* call, const at::Tensor
     sizes.front() /= getSize();
     result.values = at::empty(sizes, numbers.values.options());
   }
-  run({CollectiveKind::reduce_scatter, nullptr, nullptr, static_cast<std::size_t>(numbers.values.numel()), numbers.type,
-       numbers.operation},
+  run({EngineCollective::reduce_scatter, nullptr, nullptr, static_cast<std::size_t>(numbers.values.numel()),
+       numbers.type, numbers.operation},
       numbers.values, result.values);
   result.write_back(output);
 }
@@ -128,7 +128,7 @@ void ProcessGroupEspalier::exchange_now(const Tensors& outputs, const Tensors& i
   }
   if (!is_grouped) return;
   if (in_use_ != nullptr) {
-    expect(in_use_->exchange(received, sent, *stage_));
+    in_use_->exchange(received, sent, *stage_);
   } else {
     send_and_receive(received, sent);
   }
@@ -139,16 +139,16 @@ void ProcessGroupEspalier::exchange_now(const Tensors& outputs, const Tensors& i
 
 void ProcessGroupEspalier::send_and_receive(const Tensors& received, const Tensors& sent) {
   const auto self = static_cast<std::size_t>(getRank());
-  Communicator& ranks = jobs_->host();
+  EngineJob& ranks = jobs_->host();
   ranks.group_begin();
   for (std::size_t peer = 0; peer < members(); ++peer) {
     if (peer == self) continue;
     const auto number = static_cast<std::uint32_t>(peer);
     if (sent[peer].nbytes() > 0) {
-      expect(ranks.send(sent[peer].data_ptr(), sent[peer].nbytes(), ElementType::uint8, number));
+      expect(ranks.send(sent[peer].data_ptr(), sent[peer].nbytes(), number));
     }
     if (received[peer].nbytes() > 0) {
-      expect(ranks.receive(received[peer].data_ptr(), received[peer].nbytes(), ElementType::uint8, number));
+      expect(ranks.receive(received[peer].data_ptr(), received[peer].nbytes(), number));
     }
   }
   expect(ranks.group_end());
@@ -159,7 +159,7 @@ void ProcessGroupEspalier::add_sparse_now(const at::Tensor& tensor) {
   const at::Tensor own = tensor.coalesce();
   const std::int64_t entries = own._nnz();
   at::Tensor counts = at::empty({getSize()}, at::kLong);
-  move_now(CollectiveKind::all_gather, at::full({1}, entries, at::kLong), counts, sizeof(std::int64_t));
+  move_now(EngineCollective::all_gather, at::full({1}, entries, at::kLong), counts, sizeof(std::int64_t));
   const std::int64_t most = counts.max().item<std::int64_t>();
   const auto gathered = [&](const at::Tensor& part) {  // Entries are its first dimension.
     std::vector<std::int64_t> sizes = part.sizes().vec();
@@ -168,7 +168,7 @@ void ProcessGroupEspalier::add_sparse_now(const at::Tensor& tensor) {
     padded.narrow(0, 0, entries).copy_(part);
     sizes.insert(sizes.begin(), getSize());
     at::Tensor all = at::empty(sizes, part.options());
-    move_now(CollectiveKind::all_gather, padded, all, padded.nbytes());
+    move_now(EngineCollective::all_gather, padded, all, padded.nbytes());
     Tensors kept;
     for (std::int64_t rank = 0; rank < getSize(); ++rank) {
       kept.push_back(all[rank].narrow(0, 0, counts[rank].item<std::int64_t>()));

@@ -37,6 +37,15 @@ void check_whole(const char* call, const at::Tensor& whole, const at::Tensor& pa
   }
 }
 
+/// Of each pair, the first is as large as one part of the second for every member.
+void check_pairs(const char* call, const std::vector<at::Tensor>& wholes, const std::vector<at::Tensor>& parts,
+                 std::size_t members) {
+  if (wholes.empty()) refuse_call(call, "requires non-empty tensor lists");
+  if (wholes.size() != parts.size()) refuse_call(call, "requires input/output tensor lists to have the same length");
+  check_tensors(call, wholes);
+  for (std::size_t i = 0; i < wholes.size(); ++i) check_whole(call, wholes[i], parts[i], members);
+}
+
 /// Parts of a tensor along its first dimension.
 std::vector<at::Tensor> split_rows(const char* call, const at::Tensor& tensor, const std::vector<std::int64_t>& rows,
                                    std::size_t members) {
@@ -77,7 +86,7 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::broadcast(Tensors& tensors, con
                  const Tensors tensors = stage.updates(given);
                  const at::Tensor& tensor = tensors[first];
                  const at::Tensor values = dense(tensor);
-                 move_now(CollectiveKind::broadcast, values, values, values.nbytes(), root);
+                 move_now(EngineCollective::broadcast, values, values, values.nbytes(), root);
                  if (!values.is_same(tensor)) tensor.copy_(values);
                  for (const at::Tensor& other : tensors) {
                    if (!other.is_same(tensor)) other.copy_(tensor);
@@ -97,7 +106,9 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::allreduce(Tensors& tensors, con
                  [this, tensor = tensors.front()](DeviceStage&) { add_sparse_now(tensor); });
   }
   check_alike(call, tensors, tensors.front());
-  if (tensors.size() > 1 && operation == c10d::ReduceOp::AVG) refuse_call(call, "AVG takes one tensor");
+  if (tensors.size() > 1 && (operation == c10d::ReduceOp::AVG || is_premul_sum(operation))) {
+    refuse_call(call, "averages and pre-multiplied sums take one tensor");
+  }
   check_operation(call, tensors.front(), operation);
   return start(kind, tensors, {tensors, {}}, stage_of(tensors), [this, given = tensors, operation](DeviceStage& stage) {
     const Tensors tensors = stage.updates(given);
@@ -160,7 +171,7 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::allgather(Lists& outputs, Tenso
   return start({c10d::OpType::ALLGATHER, "espalier:all_gather", options.timeout}, inputs, std::move(given),
                stage_of(inputs), [this, outputs, inputs](DeviceStage& stage) {
                  const Tensors first = stage.writes(outputs.front());
-                 gather_now(CollectiveKind::all_gather, first, stage.reads(inputs), 0);
+                 gather_now(EngineCollective::all_gather, first, stage.reads(inputs), 0);
                  for (std::size_t list = 1; list < outputs.size(); ++list) {
                    const Tensors others = stage.writes(outputs[list]);
                    for (std::size_t i = 0; i < others.size(); ++i) others[i].copy_(first[i]);
@@ -173,7 +184,7 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::_allgather_base(at::Tensor& out
   check_whole("_allgather_base", output, input, members());
   return start({c10d::OpType::_ALLGATHER_BASE, "espalier:_all_gather_base", options.timeout}, {input}, {{output}, {}},
                stage_of({input}), [this, output, input](DeviceStage& stage) {
-                 gather_now(CollectiveKind::all_gather, {stage.writes(output)}, {stage.reads(input)}, 0);
+                 gather_now(EngineCollective::all_gather, {stage.writes(output)}, {stage.reads(input)}, 0);
                });
 }
 
@@ -192,7 +203,21 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::allgather_coalesced(Lists& outp
   }
   return start({c10d::OpType::ALLGATHER_COALESCED, "espalier:all_gather", options.timeout}, inputs,
                {outputs.front(), outputs}, stage_of(inputs), [this, all, inputs](DeviceStage& stage) {
-                 gather_now(CollectiveKind::all_gather, stage.writes(all), stage.reads(inputs), 0);
+                 gather_now(EngineCollective::all_gather, stage.writes(all), stage.reads(inputs), 0);
+               });
+}
+
+ProcessGroupEspalier::Work ProcessGroupEspalier::allgather_into_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
+  constexpr const char* call = "allgather_into_tensor_coalesced";
+  check_pairs(call, outputs, inputs, members());
+  return start({coalesced_all_gather, "espalier:all_gather", options.timeout}, inputs, {outputs, {}}, stage_of(inputs),
+               [this, outputs, inputs](DeviceStage& stage) {
+                 const Tensors written = stage.writes(outputs);
+                 const Tensors read = stage.reads(inputs);
+                 for (std::size_t i = 0; i < read.size(); ++i) {
+                   gather_now(EngineCollective::all_gather, {written[i]}, {read[i]}, 0);
+                 }
                });
 }
 
@@ -212,7 +237,7 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::gather(Lists& outputs, Tensors&
   const Tensors parts = is_root ? outputs.front() : Tensors{};
   return start({c10d::OpType::GATHER, "espalier:gather", options.timeout}, inputs, {parts, {}}, stage_of(inputs),
                [this, parts, inputs, root](DeviceStage& stage) {
-                 gather_now(CollectiveKind::gather, stage.writes(parts), stage.reads(inputs), root);
+                 gather_now(EngineCollective::gather, stage.writes(parts), stage.reads(inputs), root);
                });
 }
 
@@ -264,6 +289,22 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::_reduce_scatter_base(at::Tensor
                });
 }
 
+ProcessGroupEspalier::Work ProcessGroupEspalier::reduce_scatter_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
+  constexpr const char* call = "reduce_scatter_tensor_coalesced";
+  check_pairs(call, inputs, outputs, members());
+  const c10d::ReduceOp operation = options.reduceOp;
+  for (const at::Tensor& output : outputs) check_operation(call, output, operation);
+  return start({coalesced_reduce_scatter, "espalier:reduce_scatter", options.timeout}, inputs, {outputs, {}},
+               stage_of(outputs), [this, outputs, inputs, operation](DeviceStage& stage) {
+                 const Tensors written = stage.writes(outputs);
+                 const Tensors read = stage.reads(inputs);
+                 for (std::size_t i = 0; i < read.size(); ++i) {
+                   reduce_scatter_now(call, written[i], dense(read[i]).view({-1}), operation);
+                 }
+               });
+}
+
 ProcessGroupEspalier::Work ProcessGroupEspalier::alltoall_base(at::Tensor& output, at::Tensor& input,
                                                                std::vector<std::int64_t>& output_splits,
                                                                std::vector<std::int64_t>& input_splits,
@@ -284,7 +325,7 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::alltoall_base(at::Tensor& outpu
     const at::Tensor received = stage.writes(output);
     const at::Tensor values = dense(stage.reads(input));
     const at::Tensor into = is_dense(received) ? received : at::empty(received.sizes(), received.options());
-    move_now(CollectiveKind::all_to_all, values, into, values.nbytes() / members());
+    move_now(EngineCollective::all_to_all, values, into, values.nbytes() / members());
     if (!into.is_same(received)) received.copy_(into);
   });
 }

@@ -6,15 +6,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "python/torch/store_meeting.h"
 #include "python/torch/tensor_elements.h"
 
 namespace espalier::python {
 namespace {
-
-void expect(const Result<void>& result) {
-  if (!result) raise_runtime_error(result.error());
-}
 
 /// What arrived, in the tensor of the receive; every message ends the receive that it fits.
 void deliver(GroupWork& work, const StagedTensor& staged, const at::Tensor& bytes, std::uint32_t from) {
@@ -32,8 +27,8 @@ void deliver(GroupWork& work, const StagedTensor& staged, const at::Tensor& byte
 
 }  // namespace
 
-Mailroom::Mailroom(std::uint32_t self, std::uint32_t size, DeviceTensors device_tensors, Join join)
-    : self_(self), size_(size), device_tensors_(device_tensors), join_(std::move(join)) {}
+Mailroom::Mailroom(Engine& engine, std::uint32_t self, std::uint32_t size, DeviceTensors device_tensors, Join join)
+    : engine_(engine), self_(self), size_(size), device_tensors_(device_tensors), join_(std::move(join)) {}
 
 Mailroom::~Mailroom() {
   const auto why = std::make_exception_ptr(std::runtime_error("the process group was destroyed"));
@@ -110,9 +105,9 @@ void Mailroom::abort(std::optional<std::uint32_t> peer, const std::string& reaso
   }
 }
 
-std::shared_ptr<Communicator> Mailroom::open(Direction& direction, std::uint32_t from, std::uint32_t to) {
+std::shared_ptr<EngineJob> Mailroom::open(Direction& direction, std::uint32_t from, std::uint32_t to) {
   if (direction.ranks) return direction.ranks;  // Only this thread sets it.
-  std::shared_ptr<Communicator> ranks = join_(from, to, is_over_, nullptr);
+  std::shared_ptr<EngineJob> ranks = join_(from, to, is_over_, nullptr);
   const std::lock_guard lock(mutex_);
   if (is_over_) throw std::runtime_error("the process group was destroyed");
   direction.ranks = ranks;
@@ -122,16 +117,19 @@ std::shared_ptr<Communicator> Mailroom::open(Direction& direction, std::uint32_t
 void Mailroom::agree_on_gpu(Direction& direction, std::uint32_t from, std::uint32_t to,
                             std::optional<c10::Device> device) {
   enum : std::uint8_t { never, not_now, now };
-  std::unique_ptr<engine::Device> gpu;
+  Owned<EngineGpu> gpu;
   std::uint8_t can = not_now;
   std::string why;
   if (device && wants_engine(device_tensors_, *device)) {
-    auto opened = open_gpu(*device);
-    can = opened ? now : never;
-    if (opened) gpu = *std::move(opened);
-    if (!opened) why = opened.error().message;
+    try {
+      gpu = open_gpu(engine_, *device);
+    } catch (const std::runtime_error& error) {
+      why = error.what();
+    }
+    can = gpu ? now : never;
   }
-  expect(direction.ranks->run({CollectiveKind::all_reduce, &can, &can, 1, ElementType::uint8, ReduceOperation::min}));
+  expect(
+      direction.ranks->run({EngineCollective::all_reduce, &can, &can, 1, EngineElement::uint8, EngineOperation::min}));
   direction.asks_for_gpu = can == not_now;
   if (can == never && device_tensors_ == DeviceTensors::engine) {
     throw std::runtime_error("ESPALIER_DEVICE_TENSORS=engine: rank " + std::to_string(from) + " or rank " +
@@ -158,15 +156,18 @@ void Mailroom::send_one(std::uint32_t to, Direction& direction, const Outgoing& 
     if (direction.gpu && direction.gpu->device() == stage.device()) header.path = Path::gpu;
     if (!direction.gpu && direction.asks_for_gpu) header.path = Path::ask;
   }
-  expect(ranks->send(&header, sizeof header, ElementType::uint8, 1));
+  expect(ranks->send(&header, sizeof header, 1));
   if (header.path == Path::ask) agree_on_gpu(direction, self_, to, stage.device());
   const bool is_by_gpu = header.path != Path::host && direction.gpu;
   if (is_by_gpu) stage.stay_on_device();
   stage.run([&] {
     const at::Tensor bytes = dense(stage.reads(tensor));
     if (header.bytes == 0) return;
-    expect(is_by_gpu ? direction.gpu->send(bytes, 1, stage)
-                     : ranks->send(bytes.data_ptr(), bytes.nbytes(), ElementType::uint8, 1));
+    if (is_by_gpu) {
+      direction.gpu->send(bytes, 1, stage);
+    } else {
+      expect(ranks->send(bytes.data_ptr(), bytes.nbytes(), 1));
+    }
   });
 }
 
@@ -214,19 +215,15 @@ std::optional<Mailroom::Posted> Mailroom::take_posted(std::uint32_t from, std::i
 
 at::Tensor Mailroom::receive_bytes(const Header& header, Direction& direction, const at::Tensor& host) {
   const auto bytes = static_cast<std::size_t>(header.bytes);
-  if (header.path != Path::host && direction.gpu) {
-    auto came = direction.gpu->receive(bytes, 0);
-    if (!came) raise_runtime_error(came.error());
-    return *came;
-  }
-  if (bytes > 0) expect(direction.ranks->receive(host.data_ptr(), bytes, ElementType::uint8, 0));
+  if (header.path != Path::host && direction.gpu) return direction.gpu->receive(bytes, 0);
+  if (bytes > 0) expect(direction.ranks->receive(host.data_ptr(), bytes, 0));
   return host;
 }
 
 void Mailroom::receive_one(std::uint32_t from, Direction& direction) {
   const auto ranks = open(direction, from, self_);
   Header header;
-  expect(ranks->receive(&header, sizeof header, ElementType::uint8, 0));
+  expect(ranks->receive(&header, sizeof header, 0));
   std::unique_lock lock(mutex_);
   std::optional<Posted> posted = take_posted(from, header.tag);
   lock.unlock();

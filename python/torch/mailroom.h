@@ -13,7 +13,6 @@
 #include <string>
 #include <thread>
 
-#include "engine/communicator/communicator.h"
 #include "python/torch/device_communicator.h"
 #include "python/torch/device_stage.h"
 #include "python/torch/group_work.h"
@@ -31,10 +30,10 @@ class Mailroom {
  public:
   /// Joins the job of the direction from one member to another, of the host or with this rank's GPU; gives up when
   /// `is_over`.
-  using Join = std::function<std::unique_ptr<Communicator>(
-      std::uint32_t from, std::uint32_t to, const std::atomic<bool>& is_over, std::unique_ptr<engine::Device> gpu)>;
+  using Join = std::function<Owned<EngineJob>(std::uint32_t from, std::uint32_t to, const std::atomic<bool>& is_over,
+                                              Owned<EngineGpu> gpu)>;
 
-  Mailroom(std::uint32_t self, std::uint32_t size, DeviceTensors device_tensors, Join join);
+  Mailroom(Engine& engine, std::uint32_t self, std::uint32_t size, DeviceTensors device_tensors, Join join);
   Mailroom(const Mailroom&) = delete;
   Mailroom& operator=(const Mailroom&) = delete;
   /// Messages whose end nobody waited for end with an error.
@@ -71,7 +70,7 @@ class Mailroom {
   };
   /// One direction, from or to one peer.
   struct Direction {
-    std::shared_ptr<Communicator> ranks;      ///< None before the first message.
+    std::shared_ptr<EngineJob> ranks;         ///< None before the first message.
     std::shared_ptr<DeviceCommunicator> gpu;  ///< None where messages do not go from GPU to GPU, or none did yet.
     bool asks_for_gpu = true;                 ///< The sender's: whether they may.
     std::deque<Outgoing> outgoing;
@@ -81,8 +80,8 @@ class Mailroom {
     std::thread thread;
 
     void abort(const std::string& reason) const {
-      if (ranks) ranks->abort(reason);
-      if (gpu) gpu->ranks().abort(reason);
+      if (ranks) ranks->abort(reason.c_str());
+      if (gpu) gpu->ranks().abort(reason.c_str());
     }
   };
 
@@ -93,7 +92,7 @@ class Mailroom {
   /// The thread's call of the job is over. Before whoever waits for its message learns of that, and may end the group.
   void end_call(Direction& direction);
   void send_one(std::uint32_t to, Direction& direction, const Outgoing& message);
-  std::shared_ptr<Communicator> open(Direction& direction, std::uint32_t from, std::uint32_t to);
+  std::shared_ptr<EngineJob> open(Direction& direction, std::uint32_t from, std::uint32_t to);
   /// Both ends find out whether messages go from GPU to GPU from now on; `device`: of this end's tensor, if it has one.
   void agree_on_gpu(Direction& direction, std::uint32_t from, std::uint32_t to, std::optional<c10::Device> device);
   /// The bytes of a message that has come, by GPU or in `host`. Throws where the job fails.
@@ -102,6 +101,7 @@ class Mailroom {
   std::optional<Posted> take_posted(std::uint32_t from, std::int64_t tag);
   void fail_direction(std::uint32_t from, Direction& direction, const std::exception_ptr& why);
 
+  Engine& engine_;
   std::uint32_t self_;
   std::uint32_t size_;
   DeviceTensors device_tensors_;

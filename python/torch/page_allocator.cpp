@@ -128,7 +128,7 @@ void SharedTensors::note(const at::Tensor& tensor) {
     if (at->second.group != this || at->second.state != State::worked_on) return;
   }
   // The call keeps the tensor, so nobody frees it meanwhile.
-  const bool is_shared = ranks_.register_buffer(data, whole_pages(tensor.nbytes())).has_value();
+  const bool is_shared = ranks_.register_buffer(data, whole_pages(tensor.nbytes())) == nullptr;
   const std::lock_guard lock(all.mutex);
   all.memories[data].state = is_shared ? State::shared : State::refused;  // Then it goes as it went before.
 }

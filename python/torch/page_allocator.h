@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "engine/communicator/communicator.h"
+#include "python/torch/engine_job.h"
 
 namespace espalier::python {
 
@@ -21,7 +21,7 @@ void allocate_tensors_in_pages();
 /// Invariant: what is shared is freed only after it was taken back, by `release_freed` or `release_all`.
 class SharedTensors {
  public:
-  explicit SharedTensors(Communicator& ranks) : ranks_(ranks) {}
+  explicit SharedTensors(EngineJob& ranks) : ranks_(ranks) {}
   ~SharedTensors() { release_all(); }
   SharedTensors(const SharedTensors&) = delete;
   SharedTensors& operator=(const SharedTensors&) = delete;
@@ -34,7 +34,7 @@ class SharedTensors {
  private:
   void release_freed();
 
-  Communicator& ranks_;
+  EngineJob& ranks_;
 };
 
 }  // namespace espalier::python

@@ -27,41 +27,41 @@ StagedTensor staged(const at::Tensor& tensor) { return {tensor, std::make_shared
 
 }  // namespace
 
-void GroupJobs::add(std::shared_ptr<Communicator> on_devices) {
+void GroupJobs::add(std::shared_ptr<EngineJob> on_devices) {
   const std::lock_guard lock(mutex_);
-  if (aborted_) on_devices->abort(*aborted_);
+  if (aborted_) on_devices->abort(aborted_->c_str());
   on_devices_ = std::move(on_devices);
 }
 
 void GroupJobs::abort(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   aborted_ = reason;
-  host_->abort(reason);
-  if (on_devices_) on_devices_->abort(reason);
+  host_->abort(reason.c_str());
+  if (on_devices_) on_devices_->abort(reason.c_str());
 }
 
-ProcessGroupEspalier::ProcessGroupEspalier(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+ProcessGroupEspalier::ProcessGroupEspalier(Engine& engine, c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                                            std::chrono::milliseconds timeout, const BackendSettings& settings,
                                            bool is_whole_job)
-    : BackendBase(rank, size), terms_{std::move(store), timeout, settings} {
+    : BackendBase(rank, size), terms_{engine, std::move(store), timeout, settings, {}} {
   init();
   const auto self = static_cast<std::uint32_t>(rank);
   const auto world = static_cast<std::uint32_t>(size);
-  auto schedules = schedules_for(settings, members(), is_whole_job);
-  if (!schedules) raise_runtime_error(schedules.error());
-  jobs_ = std::make_shared<GroupJobs>(terms_.meet("group", self, world, *std::move(schedules), nullptr));
-  const auto& peers = jobs_->host().transports();
-  for (const PeerTransport& peer : peers) transports_.push_back(peer.transport);
-  const auto is_reached_so = [&](const PeerTransport& peer) { return peer.transport == "shm" && peer.peer != self; };
-  if (std::ranges::any_of(peers, is_reached_so)) shared_ = std::make_unique<SharedTensors>(jobs_->host());
+  auto [job, session] = terms_.meet({"group", self, world, false, is_whole_job});
+  jobs_ = std::make_shared<GroupJobs>(std::move(job));
+  terms_.session = std::move(session);
+  for (std::uint32_t peer = 0; peer < world; ++peer) transports_.emplace_back(jobs_->host().transport(peer));
+  bool shares_memory = false;
+  for (std::uint32_t peer = 0; peer < world; ++peer) {
+    shares_memory = shares_memory || (peer != self && transports_[peer] == "shm");
+  }
+  if (shares_memory) shared_ = std::make_unique<SharedTensors>(jobs_->host());
   mailroom_ = std::make_shared<Mailroom>(
-      self, world, terms_.settings.device_tensors,
+      engine, self, world, terms_.settings.device_tensors,
       [terms = terms_, self](std::uint32_t from, std::uint32_t to, const std::atomic<bool>& is_over,
-                             std::unique_ptr<engine::Device> gpu) {
-        auto pair = schedules_for({}, 2, false);
-        if (!pair) raise_runtime_error(pair.error());
+                             Owned<EngineGpu> gpu) {
         const std::string name = "pair/" + std::to_string(from) + ">" + std::to_string(to) + (gpu ? "/devices" : "");
-        return terms.meet(name, self == from ? 0 : 1, 2, *std::move(pair), &is_over, std::move(gpu));
+        return terms.meet({name, self == from ? 0U : 1U, 2, true}, &is_over, std::move(gpu)).job;
       });
   thread_ = std::thread([this] { work_off(); });
   const std::lock_guard lock(open_groups().mutex);
@@ -93,23 +93,25 @@ void ProcessGroupEspalier::leave_all(const std::string& reason) {
   }
 }
 
-std::unique_ptr<Communicator> JobTerms::meet(const std::string& name, std::uint32_t rank, std::uint32_t world,
-                                             GroupSchedules schedules, const std::atomic<bool>* is_over,
-                                             std::unique_ptr<engine::Device> device) const {
-  const auto transport = parse_transport(settings.transport);
-  if (!transport) raise_runtime_error(transport.error());
-  JobOptions options;
-  options.transport = *transport;
-  options.timeout = timeout;
-  options.agreed = agreed_settings(settings);
-  const Meeting meeting{store, "espalier/" + name, rank, world, timeout, is_over};
-  options.verbs = std::move(schedules.verbs);
-  if (device) {
-    options.make_device = [held = std::make_shared<std::unique_ptr<engine::Device>>(std::move(device))] {
-      return std::move(*held);
-    };
+Meeting::Joined JobTerms::meet(const Members& members, const std::atomic<bool>* is_over, Owned<EngineGpu> gpu) const {
+  const std::string device_tensors = to_string(settings.device_tensors);
+  std::vector<EnginePlan> plans;
+  EngineJoin join;
+  join.settings.transport = settings.transport.c_str();
+  join.settings.device_tensors = device_tensors.c_str();
+  if (!members.is_pair) {
+    for (const auto& plan : settings.plans) plans.push_back({plan.path.c_str(), plan.least, plan.most});
+    join.settings.algorithm = settings.algorithm.c_str();
+    join.settings.topology = settings.topology.c_str();
+    join.settings.plans = plans.data();
+    join.settings.plan_count = plans.size();
   }
-  return meeting.join(std::move(options), schedules.source);
+  join.rank = members.rank;
+  join.world = members.world;
+  join.timeout_ms = timeout.count();
+  join.is_whole_job = members.is_whole_job;
+  const std::string name = "espalier/" + (session.empty() ? "" : session + "/") + members.name;
+  return Meeting{engine, store, name, is_over}.join(join, std::move(gpu));
 }
 
 void ProcessGroupEspalier::leave() {
@@ -128,6 +130,22 @@ void ProcessGroupEspalier::leave() {
   jobs.swap(jobs_);
 }
 
+void ProcessGroupEspalier::setTimeout(std::chrono::milliseconds timeout) { limit_ = timeout; }
+
+c10::intrusive_ptr<BackendBase::Options> ProcessGroupEspalier::getBackendOptions() {
+  return c10::make_intrusive<BackendBase::Options>("espalier", terms_.timeout);
+}
+
+c10::intrusive_ptr<BackendBase> ProcessGroupEspalier::split(const c10::intrusive_ptr<c10d::Store>& store,
+                                                            const std::vector<int>& ranks,
+                                                            const c10::intrusive_ptr<BackendBase::Options>& options) {
+  const auto found = std::ranges::find(ranks, getRank());
+  if (found == ranks.end()) return nullptr;
+  const auto timeout = options ? options->timeout : terms_.timeout;
+  return c10::make_intrusive<ProcessGroupEspalier>(terms_.engine, store, static_cast<int>(found - ranks.begin()),
+                                                   static_cast<int>(ranks.size()), timeout, terms_.settings, false);
+}
+
 void ProcessGroupEspalier::abort_all(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   if (jobs_) jobs_->abort(reason);
@@ -138,7 +156,7 @@ std::vector<std::string> ProcessGroupEspalier::transports() const { return trans
 
 c10::intrusive_ptr<GroupWork> ProcessGroupEspalier::make_work(const Kind& kind, const Tensors& inputs, Outputs outputs,
                                                               std::function<void(const std::string&)> give_up) {
-  const auto limit = kind.timeout == c10d::kUnsetTimeout ? kNoTimeout : kind.timeout;
+  const auto limit = kind.timeout == c10d::kUnsetTimeout ? limit_.load() : kind.timeout;
   return c10::make_intrusive<GroupWork>(getRank(), kind.type, kind.title, inputs, std::move(outputs), limit,
                                         std::move(give_up));
 }
@@ -201,40 +219,35 @@ DeviceCommunicator* ProcessGroupEspalier::on_device(c10::Device device) {
 
 /// Collective. All ranks work on GPUs, or none.
 void ProcessGroupEspalier::join_on_devices(c10::Device device) {
-  auto gpu = open_gpu(device);
+  Owned<EngineGpu> gpu;
+  std::exception_ptr why;
+  try {
+    gpu = open_gpu(terms_.engine, device);
+  } catch (const std::runtime_error&) {
+    why = std::current_exception();
+  }
   std::uint8_t can = gpu ? 1 : 0;
-  expect(jobs_->host().run({CollectiveKind::all_reduce, &can, &can, 1, ElementType::uint8, ReduceOperation::min}));
+  expect(jobs_->host().run({EngineCollective::all_reduce, &can, &can, 1, EngineElement::uint8, EngineOperation::min}));
   if (can == 0) {
     if (terms_.settings.device_tensors == DeviceTensors::automatic) return;
-    if (!gpu) raise_runtime_error(gpu.error());
+    if (why) std::rethrow_exception(why);
     throw std::runtime_error("ESPALIER_DEVICE_TENSORS=engine: another rank cannot work on its GPU");
   }
-  auto schedules = schedules_for(terms_.settings, members(), false);
-  if (!schedules) raise_runtime_error(schedules.error());
-  std::shared_ptr<Communicator> ranks =
-      terms_.meet("group/devices", static_cast<std::uint32_t>(getRank()), static_cast<std::uint32_t>(getSize()),
-                  *std::move(schedules), nullptr, std::move(*gpu));
+  const auto self = static_cast<std::uint32_t>(getRank());
+  const auto world = static_cast<std::uint32_t>(getSize());
+  std::shared_ptr<EngineJob> ranks = terms_.meet({"group/devices", self, world}, nullptr, std::move(gpu)).job;
   jobs_->add(ranks);
   on_devices_ = std::make_unique<DeviceCommunicator>(std::move(ranks), device);
 }
 
-void ProcessGroupEspalier::run(CallArguments arguments, const at::Tensor& send, const at::Tensor& receive) {
+void ProcessGroupEspalier::run(EngineCall call, const at::Tensor& send, const at::Tensor& receive) {
   if (in_use_ != nullptr) {
-    expect(in_use_->run(arguments, send, receive, *stage_));
+    in_use_->run(call, send, receive, *stage_);
     return;
   }
-  arguments.send = send.defined() ? send.data_ptr() : nullptr;
-  arguments.receive = receive.defined() ? receive.data_ptr() : nullptr;
-  expect(jobs_->host().run(arguments));
-}
-
-void ProcessGroupEspalier::expect(const Result<void>& result) {
-  if (result) return;
-  Error error = result.error();
-  // As whoever knows other backends looks for it.
-  if (error.message.find("nothing moved for") != std::string::npos)
-    error.message = "the timeout passed in " + error.message;
-  raise_runtime_error(error);
+  call.send = send.defined() ? send.data_ptr() : nullptr;
+  call.receive = receive.defined() ? receive.data_ptr() : nullptr;
+  expect(jobs_->host().run(call));
 }
 
 at::Tensor ProcessGroupEspalier::scratch(std::size_t bytes, const at::Tensor& like) {
@@ -295,7 +308,8 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::barrier(const c10d::BarrierOpti
 void ProcessGroupEspalier::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
   const auto limit = options.timeout == c10d::kUnsetTimeout ? terms_.timeout : options.timeout;
   const auto deadline = std::chrono::steady_clock::now() + limit;
-  const std::string place = "espalier/monitored/" + std::to_string(++monitored_barriers_);
+  const std::string places = "espalier/" + terms_.session + "/monitored/";
+  const std::string place = places + std::to_string(++monitored_barriers_);
   const auto has_come = [&](const std::string& key) {
     while (!terms_.store->check({key})) {
       if (std::chrono::steady_clock::now() > deadline) return false;
@@ -332,7 +346,7 @@ void ProcessGroupEspalier::monitoredBarrier(const c10d::BarrierOptions& options,
   }
   terms_.store->set(place + "/out", std::vector<std::uint8_t>{1});
   if (monitored_barriers_ > 1) {  // All have come to this one, so nobody waits at the last.
-    terms_.store->deleteKey("espalier/monitored/" + std::to_string(monitored_barriers_ - 1) + "/out");
+    terms_.store->deleteKey(places + std::to_string(monitored_barriers_ - 1) + "/out");
   }
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -14,37 +16,58 @@
 #include "python/torch/device_stage.h"
 #include "python/torch/mailroom.h"
 #include "python/torch/page_allocator.h"
-#include "python/torch/schedule_choice.h"
 #include "python/torch/store_meeting.h"
 #include "python/torch/tensor_elements.h"
 
 namespace espalier::python {
 
+/// What the environment says of a backend's calls (docs/torch.md).
+struct BackendSettings {
+  std::string transport = "auto";
+  std::string algorithm = "auto";
+  std::string topology;
+  struct Plan {
+    std::string path;
+    std::int64_t least = 0;
+    std::int64_t most = -1;
+  };
+  std::vector<Plan> plans;
+  DeviceTensors device_tensors = DeviceTensors::automatic;
+};
+
 /// How the jobs of a group are made: the group's own, and those of its messages.
 struct JobTerms {
+  Engine& engine;
   c10::intrusive_ptr<c10d::Store> store;
   std::chrono::milliseconds timeout{};
   BackendSettings settings;
+  std::string session;  ///< Of the group's own job.
 
+  struct Members {
+    std::string name;  ///< Of the job, within the group.
+    std::uint32_t rank = 0;
+    std::uint32_t world = 1;
+    bool is_pair = false;  ///< Of messages: topology, plans and algorithm are for the group's own job.
+    bool is_whole_job = false;
+  };
   /// Joins; collective. Throws std::runtime_error where it fails.
-  [[nodiscard]] std::unique_ptr<Communicator> meet(const std::string& name, std::uint32_t rank, std::uint32_t world,
-                                                   GroupSchedules schedules, const std::atomic<bool>* is_over,
-                                                   std::unique_ptr<engine::Device> device = nullptr) const;
+  [[nodiscard]] Meeting::Joined meet(const Members& members, const std::atomic<bool>* is_over = nullptr,
+                                     Owned<EngineGpu> gpu = nullptr) const;
 };
 
 /// The jobs of a group's collectives, for whoever ends them. Thread-safe.
 class GroupJobs {
  public:
-  explicit GroupJobs(std::unique_ptr<Communicator> host) : host_(std::move(host)) {}
-  [[nodiscard]] Communicator& host() const { return *host_; }
-  void add(std::shared_ptr<Communicator> on_devices);
+  explicit GroupJobs(Owned<EngineJob> host) : host_(std::move(host)) {}
+  [[nodiscard]] EngineJob& host() const { return *host_; }
+  void add(std::shared_ptr<EngineJob> on_devices);
   /// Ends what is under way on all ranks, and what comes.
   void abort(const std::string& reason);
 
  private:
-  const std::unique_ptr<Communicator> host_;
+  const Owned<EngineJob> host_;
   std::mutex mutex_;
-  std::shared_ptr<Communicator> on_devices_;
+  std::shared_ptr<EngineJob> on_devices_;
   std::optional<std::string> aborted_;
 };
 
@@ -62,8 +85,8 @@ class ProcessGroupEspalier final : public BackendBase {
   using Lists = std::vector<Tensors>;
 
   /// Joins the group's job; collective. `is_whole_job`: the group of all ranks.
-  ProcessGroupEspalier(c10::intrusive_ptr<c10d::Store> store, int rank, int size, std::chrono::milliseconds timeout,
-                       const BackendSettings& settings, bool is_whole_job);
+  ProcessGroupEspalier(Engine& engine, c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                       std::chrono::milliseconds timeout, const BackendSettings& settings, bool is_whole_job);
   ~ProcessGroupEspalier() override;
 
   const std::string getBackendName() const override { return "espalier"; }
@@ -74,6 +97,11 @@ class ProcessGroupEspalier final : public BackendBase {
   Work reduce(Tensors& tensors, const c10d::ReduceOptions& options) override;
   Work allgather(Lists& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override;
   Work _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) override;
+  // What 1.13 does not know overrides nothing there.
+  Work allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                       const c10d::AllgatherOptions& options) ESPALIER_SINCE_2;
+  Work reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                       const c10d::ReduceScatterOptions& options) ESPALIER_SINCE_2;
   Work allgather_coalesced(Lists& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override;
   Work gather(Lists& outputs, Tensors& inputs, const c10d::GatherOptions& options) override;
   Work scatter(Tensors& outputs, Lists& inputs, const c10d::ScatterOptions& options) override;
@@ -90,6 +118,17 @@ class ProcessGroupEspalier final : public BackendBase {
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
   void setSequenceNumberForGroup() override {}
   std::uint64_t getSequenceNumberForGroup() override;
+
+  // Later versions call these; each overrides where there is one.
+  /// How long calls are waited for that do not say how long.
+  void setTimeout(std::chrono::milliseconds timeout);
+  void abort() { abort_all("its process group was aborted"); }
+  void shutdown() { leave(); }
+  bool supportsSplitting() const { return true; }
+  /// A group of some members, by their ranks in this one; of those alone. Collective among them.
+  c10::intrusive_ptr<BackendBase> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
+                                        const c10::intrusive_ptr<BackendBase::Options>& options);
+  c10::intrusive_ptr<BackendBase::Options> getBackendOptions();
 
   /// How each rank is reached: "shm", "tcp" or "verbs", by rank.
   [[nodiscard]] std::vector<std::string> transports() const;
@@ -129,13 +168,12 @@ class ProcessGroupEspalier final : public BackendBase {
   DeviceCommunicator* on_device(c10::Device device);
   void join_on_devices(c10::Device device);
   /// A collective on dense tensors, undefined where this rank has none; their pointers are set here.
-  void run(CallArguments arguments, const at::Tensor& send, const at::Tensor& receive);
-  static void expect(const Result<void>& result);
+  void run(EngineCall call, const at::Tensor& send, const at::Tensor& receive);
   /// Memory for calls on the tensor's device, which keep it for the next.
   at::Tensor scratch(std::size_t bytes, const at::Tensor& like);
-  void move_now(CollectiveKind kind, const at::Tensor& send, const at::Tensor& receive, std::size_t part_bytes,
+  void move_now(EngineCollective kind, const at::Tensor& send, const at::Tensor& receive, std::size_t part_bytes,
                 std::uint32_t root = 0);
-  void gather_now(CollectiveKind kind, const Tensors& outputs, const Tensors& inputs, std::uint32_t root);
+  void gather_now(EngineCollective kind, const Tensors& outputs, const Tensors& inputs, std::uint32_t root);
   void scatter_now(const at::Tensor& output, const Tensors& parts, std::uint32_t root);
   void all_reduce_now(const char* call, const at::Tensor& tensor, const c10d::ReduceOp& operation);
   void reduce_now(const at::Tensor& tensor, const c10d::ReduceOp& operation, std::uint32_t root);
@@ -160,6 +198,7 @@ class ProcessGroupEspalier final : public BackendBase {
   DeviceCommunicator* in_use_ = nullptr;            ///< By that call.
   at::Tensor scratch_;
   std::uint64_t monitored_barriers_ = 0;
+  std::atomic<std::chrono::milliseconds> limit_ = kNoTimeout;  ///< Of waiting for calls.
 
   std::mutex mutex_;
   std::condition_variable changed_;

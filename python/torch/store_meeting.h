@@ -1,37 +1,42 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <memory>
 #include <string>
 
-#include "engine/communicator/communicator.h"
 #include "python/torch/c10d_versions.h"
+#include "python/torch/engine_job.h"
 
 namespace espalier::python {
 
-/// An error of the engine as the exception that PyTorch makes a RuntimeError of.
-[[noreturn]] void raise_runtime_error(const Error& error);
-
 /// Ranks that find each other through a c10d store: rank 0 listens on a free port and leaves address and a fresh secret
 /// in the store, under `name`. Whoever can read the store can join, as with gloo.
+///
+/// A store may outlive groups, and later ones have the names of earlier ones. So each rank asks under a number that
+/// nobody had before, is answered under that number, and leaves nothing of either behind.
 struct Meeting {
+  Engine& engine;
   c10::intrusive_ptr<c10d::Store> store;
-  std::string name;  ///< A prefix of keys that no other meeting of this store has.
-  std::uint32_t rank = 0;
-  std::uint32_t world = 1;
-  std::chrono::milliseconds patience{};        ///< Until all have come.
+  std::string name;                            ///< A prefix of keys that no other meeting under way has.
   const std::atomic<bool>* is_over = nullptr;  ///< Ends the wait for the store early.
 
-  /// The schedules of a job; `shares_memory`: its ranks are of one machine, and reach each other's memory.
-  using MakeSchedules = std::function<ScheduleSource(bool shares_memory)>;
-
-  /// Joins; collective. `options.rendezvous` is filled in here. Throws std::runtime_error where it fails.
-  [[nodiscard]] std::unique_ptr<Communicator> join(JobOptions options, const MakeSchedules& schedules) const;
+  struct Joined {
+    Owned<EngineJob> job;
+    std::string session;  ///< The same on all ranks, and never again.
+  };
+  /// Joins; collective. The place of `terms` is filled in here, and its GPU taken over. Throws std::runtime_error where
+  /// it fails, also when not all came within the terms' timeout.
+  [[nodiscard]] Joined join(EngineJoin terms, Owned<EngineGpu> gpu = nullptr) const;
 
  private:
+  struct Found {
+    std::string session;
+    std::string place;
+    Owned<EnginePlace> own;  ///< Rank 0's.
+  };
+  [[nodiscard]] Found invite(const EngineJoin& terms) const;
+  [[nodiscard]] Found ask(const EngineJoin& terms) const;
   /// Waits without holding the store, which other threads of this process may need meanwhile.
-  [[nodiscard]] std::string await(const std::string& key) const;
+  [[nodiscard]] std::string await(const std::string& key, const EngineJoin& terms) const;
   void leave(const std::string& key, const std::string& text) const;
 };
 

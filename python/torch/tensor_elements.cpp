@@ -24,45 +24,47 @@ const char* name_of(RedOp operation) {
     case RedOp::BAND: return "BAND";
     case RedOp::BOR: return "BOR";
     case RedOp::BXOR: return "BXOR";
+    case RedOp::PREMUL_SUM: return "PREMUL_SUM";
     default: return "this operation";
   }
 }
 
-std::optional<ElementType> element_of(at::ScalarType type) {
+std::optional<EngineElement> element_of(at::ScalarType type) {
   switch (type) {
-    case at::kByte: return ElementType::uint8;
-    case at::kChar: return ElementType::int8;
-    case at::kInt: return ElementType::int32;
-    case at::kLong: return ElementType::int64;
-    case at::kHalf: return ElementType::float16;
-    case at::kBFloat16: return ElementType::bfloat16;
-    case at::kFloat: return ElementType::float32;
-    case at::kDouble: return ElementType::float64;
+    case at::kByte: return EngineElement::uint8;
+    case at::kChar: return EngineElement::int8;
+    case at::kInt: return EngineElement::int32;
+    case at::kLong: return EngineElement::int64;
+    case at::kHalf: return EngineElement::float16;
+    case at::kBFloat16: return EngineElement::bfloat16;
+    case at::kFloat: return EngineElement::float32;
+    case at::kDouble: return EngineElement::float64;
     default: return element_of_later_type(type);
   }
 }
 
-std::optional<ReduceOperation> operation_of(RedOp operation) {
+std::optional<EngineOperation> operation_of(RedOp operation) {
   switch (operation) {
-    case RedOp::SUM: return ReduceOperation::sum;
-    case RedOp::AVG: return ReduceOperation::avg;
-    case RedOp::PRODUCT: return ReduceOperation::prod;
-    case RedOp::MIN: return ReduceOperation::min;
-    case RedOp::MAX: return ReduceOperation::max;
+    case RedOp::SUM:
+    case RedOp::PREMUL_SUM: return EngineOperation::sum;  // Of values that are multiplied before.
+    case RedOp::AVG: return EngineOperation::avg;
+    case RedOp::PRODUCT: return EngineOperation::prod;
+    case RedOp::MIN: return EngineOperation::min;
+    case RedOp::MAX: return EngineOperation::max;
     default: return std::nullopt;
   }
 }
 
 /// Of truth values: a sum is true where one of them is.
-std::optional<ReduceOperation> bool_operation_of(RedOp operation) {
+std::optional<EngineOperation> bool_operation_of(RedOp operation) {
   switch (operation) {
     case RedOp::SUM:
     case RedOp::MAX:
-    case RedOp::BOR: return ReduceOperation::max;
+    case RedOp::BOR: return EngineOperation::max;
     case RedOp::PRODUCT:
     case RedOp::MIN:
-    case RedOp::BAND: return ReduceOperation::min;
-    case RedOp::BXOR: return ReduceOperation::sum;
+    case RedOp::BAND: return EngineOperation::min;
+    case RedOp::BXOR: return EngineOperation::sum;
     default: return std::nullopt;
   }
 }
@@ -142,7 +144,7 @@ at::Tensor side_by_side(const std::vector<at::Tensor>& tensors) {
   auto* place = static_cast<std::byte*>(tensors.front().data_ptr());
   std::int64_t elements = 0;
   for (const at::Tensor& tensor : tensors) {
-    if (!is_dense(tensor) || tensor.data_ptr() != place) return {};
+    if (!is_dense(tensor) || tensor.data_ptr() != place || tensor.dtype() != tensors.front().dtype()) return {};
     place += tensor.nbytes();
     elements += tensor.numel();
   }
@@ -185,13 +187,19 @@ Numbers Numbers::of(const char* call, const at::Tensor& tensor, const c10d::Redu
   if (values.scalar_type() == at::kBool) {
     const auto found = bool_operation_of(op);
     if (!found) refuse_operation(call, tensor, op);
-    return {values.view(at::kByte), ElementType::uint8, *found, op == RedOp::BXOR};
+    return {values.view(at::kByte), EngineElement::uint8, *found, op == RedOp::BXOR};
   }
   const auto found = operation_of(op);
   if (values.is_complex() && (op == RedOp::SUM || op == RedOp::AVG)) {
     values = at::view_as_real(values);
   } else if (values.scalar_type() == at::kShort) {
     values = values.to(at::kInt);
+  } else if (is_float8(values.scalar_type())) {
+    values = values.to(at::kFloat);
+  }
+  if (is_premul_sum(operation)) {
+    if (!values.is_floating_point()) refuse_operation(call, tensor, op);
+    values = times_premul_factor(values, operation);
   }
   const auto type = element_of(values.scalar_type());
   if (!type || !found) refuse_operation(call, tensor, op);

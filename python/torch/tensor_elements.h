@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "base/element.h"
 #include "python/torch/c10d_versions.h"
 
 namespace espalier::python {
@@ -34,11 +33,12 @@ void check_tensors(const char* call, const std::vector<at::Tensor>& tensors);
 void check_alike(const char* call, const std::vector<at::Tensor>& tensors, const at::Tensor& first);
 
 /// Numbers that the engine can combine, for a tensor that need not have such: int16 is added as int32, bool as uint8,
-/// complex as pairs. `write_back` puts the result where it belongs.
+/// 8-bit floats as float32, complex as pairs; what is to be multiplied before, is. `write_back` puts the result where
+/// it belongs.
 struct Numbers {
   at::Tensor values;  ///< Contiguous; shares the tensor's memory wherever it can.
-  ElementType type = ElementType::float32;
-  ReduceOperation operation = ReduceOperation::sum;
+  EngineElement type = EngineElement::float32;
+  EngineOperation operation = EngineOperation::sum;
   bool takes_parity = false;  ///< Exclusive or of bool is the parity of the sum.
 
   /// Throws std::invalid_argument where `operation` has no meaning for the tensor's type.

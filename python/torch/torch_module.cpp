@@ -16,18 +16,15 @@ namespace {
 namespace py = pybind11;
 
 c10::intrusive_ptr<BackendBase> make_group(
-    const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, const std::chrono::milliseconds& timeout,
-    const std::string& transport, const std::string& algorithm, const std::string& topology,
-    const std::string& device_tensors, const std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>& plans,
-    bool is_whole_job) {
-  BackendSettings settings{transport, algorithm, topology, {}};
-  const auto on_devices = parse_device_tensors(device_tensors);
-  if (!on_devices) raise_runtime_error(on_devices.error());
-  settings.device_tensors = *on_devices;
-  for (const auto& [path, least, most] : plans) {
-    settings.plans.push_back({path, least, most < 0 ? std::nullopt : std::optional(most)});
-  }
-  return c10::make_intrusive<ProcessGroupEspalier>(store, rank, size, timeout, settings, is_whole_job);
+    const py::capsule& engine, const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+    const std::chrono::milliseconds& timeout, const std::string& transport, const std::string& algorithm,
+    const std::string& topology, const std::string& device_tensors,
+    const std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>& plans, bool is_whole_job) {
+  BackendSettings settings{transport, algorithm, topology, {}, parse_device_tensors(device_tensors)};
+  for (const auto& [path, least, most] : plans) settings.plans.push_back({path, least, most});
+  auto* const calls = static_cast<Engine*>(PyCapsule_GetPointer(engine.ptr(), engine_capsule));
+  const py::gil_scoped_release release;
+  return c10::make_intrusive<ProcessGroupEspalier>(*calls, store, rank, size, timeout, settings, is_whole_job);
 }
 
 const ProcessGroupEspalier& ours(const BackendBase& group) {
@@ -42,7 +39,10 @@ const ProcessGroupEspalier& ours(const BackendBase& group) {
 PYBIND11_MODULE(_torch, module) {
   using namespace espalier::python;
   module.doc() = "The c10d backend. Use espalier.torch.";
-  module.def("make_group", &make_group, py::call_guard<py::gil_scoped_release>());
+  py::class_<ProcessGroupEspalier, c10::intrusive_ptr<ProcessGroupEspalier>, BackendBase>(module,
+                                                                                          "ProcessGroupEspalier")
+      .def_property_readonly("options", &ProcessGroupEspalier::getBackendOptions);
+  module.def("make_group", &make_group);
   module.def("transports", [](const c10::intrusive_ptr<BackendBase>& group) { return ours(*group).transports(); });
   module.def("allocate_tensors_in_pages", &allocate_tensors_in_pages);
   module.def("leave_all", &ProcessGroupEspalier::leave_all, py::call_guard<py::gil_scoped_release>());

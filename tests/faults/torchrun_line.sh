@@ -1,7 +1,8 @@
 #!/bin/sh
-# The line of docs/engine.md for torchrun works as printed, with Debian's own torchrun; skips aloud where it is not.
+# The line of docs/engine.md for torchrun works as printed, with the torchrun of scripts/setup --torch or Debian's; skips aloud where neither is.
 # torchrun_line.sh ESPALIER
-torchrun=/usr/bin/torchrun
+torchrun=$(dirname "$0")/../../build/torch/bin/torchrun
+[ -x "$torchrun" ] || torchrun=/usr/bin/torchrun
 if [ ! -x "$torchrun" ] || ! "$torchrun" --help >/dev/null 2>&1; then
   echo "skipped: $torchrun is missing (scripts/setup --torch)"
   exit 3

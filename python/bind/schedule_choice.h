@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "engine/communicator/job.h"
-#include "python/torch/device_communicator.h"
 #include "schedule/schedule_source.h"
 #include "topology/topology.h"
 
@@ -20,13 +19,13 @@ struct PlanForSizes {
   std::optional<std::int64_t> most;
 };
 
-/// What the environment says of a backend's calls (docs/python.md).
+/// What the environment says of a backend's calls (docs/torch.md).
 struct BackendSettings {
   std::string transport = "auto";
   std::string algorithm = "auto";
   std::string topology;  ///< A file; empty: all ranks connected alike.
   std::vector<PlanForSizes> plans;
-  DeviceTensors device_tensors = DeviceTensors::automatic;
+  std::string device_tensors = "auto";  ///< Of the backend; here for ranks that differ in it.
 };
 
 /// What a group runs, and by which RDMA devices.

@@ -1,4 +1,4 @@
-#include "python/torch/schedule_choice.h"
+#include "python/bind/schedule_choice.h"
 
 #include <filesystem>
 #include <fstream>
@@ -106,7 +106,7 @@ std::vector<engine::Setting> agreed_settings(const BackendSettings& settings) {
           {"ESPALIER_ALGORITHM", settings.algorithm},
           {"ESPALIER_TOPOLOGY", topology.empty() ? "not set" : topology},
           {"ESPALIER_PLAN", plans.empty() ? "not set" : plans},
-          {"ESPALIER_DEVICE_TENSORS", to_string(settings.device_tensors)}};
+          {"ESPALIER_DEVICE_TENSORS", settings.device_tensors}};
 }
 
 }  // namespace espalier::python
