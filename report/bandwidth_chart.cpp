@@ -128,7 +128,7 @@ class BandwidthChart {
         measure_ == Measure::rate ? curves_.measure + " (GB/s)" : "part of the bound (%)");
   }
 
-  /// Each with its name, at the other end of the line where the one before is close.
+  /// Each with its name, at the other end of the line and below it where the one before is close.
   void add_bounds() {
     constexpr double closest = 16;
     double before = -closest;
@@ -139,9 +139,9 @@ class BandwidthChart {
       if (measure_ == Measure::part_of_bound) return;
       is_left = !is_left || std::abs(y - before) >= closest;
       before = y;
-      text_ +=
-          fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
-                      is_left ? left + 6 : width - right - 6, y - 5, is_left ? "start" : "end", in_html(bound.text));
+      text_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
+                           is_left ? left + 6 : width - right - 6, is_left ? y - 5 : y + 14, is_left ? "start" : "end",
+                           in_html(bound.text));
     }
   }
 

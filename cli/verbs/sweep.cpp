@@ -10,12 +10,12 @@
 #include "base/parallel.h"
 #include "cli/flags/modes.h"
 #include "cli/flags/sweep_flags.h"
-#include "cli/jobs/guarded_sweep.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
 #include "cli/output/progress.h"
 #include "cli/scenarios/scenario_sweep.h"
 #include "cli/verbs/commands.h"
+#include "sweep/guarded_sweep.h"
 #include "sweep/row_file.h"
 #include "sweep/run_sweep.h"
 #include "sweep/shard.h"
@@ -45,7 +45,7 @@ Result<void> run_all(const Console& console, const CommandFlags& flags, const sw
                      const std::vector<sweep::Unit>& units, std::optional<sweep::RowFile>& file,
                      std::vector<sweep::Row>& rows) {
   const unsigned threads = flags.jobs > 0 ? flags.jobs : std::max(1U, std::thread::hardware_concurrency());
-  GuardedSweep guarded(spec, units, threads);  // Before the thread that shows the progress is there.
+  sweep::GuardedSweep guarded(spec, units, threads);  // Before the thread that shows the progress is there.
   Progress progress(console, "sweeping", sweep::count_rows(units));
   return guarded.read([&](sweep::Row row) -> Result<void> {
     if (!flags.timings) row.timing.reset();

@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
-#include <numbers>
 #include <numeric>
 #include <optional>
 #include <ranges>
 #include <set>
 
 #include "base/counted.h"
+#include "topology/draw/ellipse.h"
+#include "topology/draw/groups.h"
+#include "topology/draw/labels.h"
 #include "topology/draw/part_tree.h"
 #include "topology/names/name_list.h"
 
@@ -25,14 +26,11 @@ constexpr double line_distance = 36;  // Between lines of one row.
 constexpr double frame_margin = 14, caption_height = 24, part_gap = 16;
 constexpr double paper_margin = 16, title_height = 44;
 constexpr double max_width = max_drawing_width - 2 * paper_margin;
-constexpr double bold_letter_width = 7.4, title_letter_width = 8.6, letter_width = 6.9, least_node_width = 44;
-constexpr double ellipse_height = 0.9;  // Of its width.
-constexpr double arcs_height = 40;      // Links within the lowest row hang below it.
-constexpr std::size_t longest_label = 18;
+constexpr double bold_letter_width = 7.4, title_letter_width = 8.6;
+constexpr double arcs_height = 40;  // Links within the lowest row hang below it.
 constexpr std::size_t least_in_circle = 3;
-constexpr std::size_t max_in_row = 64;   // Nodes, past which the rest are "others".
-constexpr std::size_t max_parts = 8;     // Machines or so that are drawn.
-constexpr std::size_t max_unfolded = 4;  // So many that differ from most are drawn one by one.
+constexpr std::size_t max_in_row = 64;  // Nodes, past which the rest are "others".
+constexpr std::size_t max_parts = 8;    // Machines or so that are drawn.
 
 /// Rows of a machine, from the top.
 std::size_t row_of(const Node& node) {
@@ -45,43 +43,6 @@ std::size_t row_of(const Node& node) {
   }
 }
 constexpr std::size_t rank_row = 3, machine_rows = 5;
-
-using Group = std::vector<std::size_t>;
-
-/// Things by their keys, in the order of first ones.
-template <class Key>
-std::vector<Group> grouped(const Group& things, Key key) {
-  std::vector<Group> groups;
-  std::map<std::uint64_t, std::size_t> places;
-  for (const std::size_t thing : things) {
-    const auto [place, is_new] = places.emplace(key(thing), groups.size());
-    if (is_new) groups.emplace_back();
-    groups[place->second].push_back(thing);
-  }
-  return groups;
-}
-
-std::vector<Group> one_each(const Group& things) {
-  std::vector<Group> groups;
-  for (const std::size_t thing : things) groups.push_back({thing});
-  return groups;
-}
-
-/// Draws the members of small groups one by one, where others are many more: these are what differs.
-void unfold_small(std::vector<Group>& groups, std::size_t max_groups) {
-  std::size_t most = 0;
-  for (const Group& group : groups) most = std::max(most, group.size());
-  std::vector<Group> unfolded;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    const std::size_t size = groups[i].size(), all = unfolded.size() + groups.size() - i + size - 1;
-    if (size > max_unfolded || 2 * size > most || all > max_groups) {
-      unfolded.push_back(groups[i]);
-    } else {
-      for (const std::size_t member : groups[i]) unfolded.push_back({member});
-    }
-  }
-  groups = std::move(unfolded);
-}
 
 /// What was placed together: where its nodes and frames are, from its upper left corner.
 struct Block {
@@ -205,40 +166,23 @@ class LayoutMaker {
     return row;
   }
 
-  [[nodiscard]] double cell_of(const std::vector<Group>& groups, const std::string& scope) const {
-    std::size_t longest = 0;
-    for (const Group& group : groups) longest = std::max(longest, label_of(group, scope).size());
-    return width_of(longest) + node_gap;
-  }
-
-  static std::string own_name(const std::string& name, const std::string& scope) {
-    return !scope.empty() && name.starts_with(scope + ".") ? name.substr(scope.size() + 1) : name;
-  }
-
-  static double width_of(std::size_t letters) {
-    return std::max(least_node_width, letter_width * static_cast<double>(letters) + 14);
-  }
-
-  /// "gpu0"; "gpu[0-7]", or "gpu0 x8", of several. Of a long name both ends, as they tell it from others.
   [[nodiscard]] std::string label_of(const Group& group, const std::string& scope) const {
     std::vector<std::string> names;
     for (const std::size_t node : group) names.push_back(own_name(topology_.node(NodeId(node)).id, scope));
-    if (names.size() > 1) {
-      const std::string all = summarize_names(names);
-      if (all.size() <= longest_label) return all;
-    }
-    const std::string times = names.size() > 1 ? fmt::format(" x{}", names.size()) : "";
-    std::string name = names.front();
-    const std::size_t room = longest_label - times.size();
-    if (name.size() > room) name = name.substr(0, (room - 2) / 2) + ".." + name.substr(name.size() - (room - 1) / 2);
-    return name + times;
+    return node_label(names);
+  }
+
+  [[nodiscard]] double cell_of(const std::vector<Group>& groups, const std::string& scope) const {
+    double widest = 0;
+    for (const Group& group : groups) widest = std::max(widest, node_width(label_of(group, scope)));
+    return widest + node_gap;
   }
 
   std::size_t add_node(Group group, const std::string& scope) {
     std::string label = label_of(group, scope);
     for (const std::size_t node : group) layout_.drawn_as[node] = layout_.nodes.size();
     std::vector<std::string> names = names_of(group);
-    const double width = width_of(label.size());
+    const double width = node_width(label);
     layout_.nodes.push_back({std::move(group), std::move(names), std::move(label), 0, 0, width, true, false});
     return layout_.nodes.size() - 1;
   }
@@ -247,7 +191,7 @@ class LayoutMaker {
   std::size_t add_others(Group nodes, std::vector<std::string> names) {
     std::string label = counted(names.size(), "other");
     for (const std::size_t node : nodes) layout_.drawn_as[node] = layout_.nodes.size();
-    const double width = width_of(label.size());
+    const double width = node_width(label);
     layout_.nodes.push_back({std::move(nodes), std::move(names), std::move(label), 0, 0, width, true, true});
     return layout_.nodes.size() - 1;
   }
@@ -376,27 +320,6 @@ class LayoutMaker {
     }
     if (count == 1) block.height += arcs_height;
     return block;
-  }
-
-  /// Where so many nodes stand round an ellipse from its top, each `apart` times a cell beside or a line below the one
-  /// before; none where it is too small for them.
-  static std::vector<std::pair<double, double>> on_ellipse(std::size_t count, double cell, double radius,
-                                                           double apart) {
-    constexpr int steps = 2000;
-    const auto at = [&](int step) {
-      const double turn = 2 * std::numbers::pi * step / steps;
-      return std::pair(radius * std::sin(turn), -ellipse_height * radius * std::cos(turn));
-    };
-    const auto is_clear = [&](const std::pair<double, double>& a, const std::pair<double, double>& b) {
-      return std::abs(a.first - b.first) >= apart * cell ||
-             std::abs(a.second - b.second) >= apart * (drawn_node_height + 6);
-    };
-    std::vector<std::pair<double, double>> places = {count == 1 ? std::pair(0.0, 0.0) : at(0)};
-    for (int step = 1; step < steps && places.size() < count; ++step) {
-      if (is_clear(at(step), places.back()) && is_clear(at(step), places.front())) places.push_back(at(step));
-    }
-    if (places.size() < count || (count == 1 && apart > 1)) return {};
-    return places;
   }
 
   // --- What hangs below switches.

@@ -1,5 +1,5 @@
 import {readJson, type CurvesData} from "../page_data.ts";
-import {Chart} from "./chart.ts";
+import {Chart, type ChartSpec} from "./chart.ts";
 import {Legend} from "./legend.ts";
 import {alignCurves, wholeRange} from "./series.ts";
 
@@ -25,7 +25,7 @@ export function workRates(figure: HTMLElement): Chart | null {
   const places = data.crossovers.map(({to, size}) => ({at: Math.log2(size), text: to + " from here"}));
   const top = (of: number) => (_least: number | null, most: number | null, isWhole: boolean): [number, number] =>
     [0, 1.1 * Math.max(most ?? 0, isWhole || most === null ? of : 0) || 1];
-  const plots = [{title: measure + " (GB/s)", height: RATES, values: top(Math.max(0, ...levels.map(({at}) => at))), places, levels, shows: "values" as "values" | "parts"}];
+  const plots: ChartSpec["plots"] = [{title: measure + " (GB/s)", height: RATES, values: top(Math.max(0, ...levels.map(({at}) => at))), places, levels}];
   if (levels.length > 0) {
     plots.push({title: "part of the bound (%)", height: PARTS, values: top(100), places: places.map(({at}) => ({at, text: ""})),
                 levels: [{at: 100, text: ""}], shows: "parts"});

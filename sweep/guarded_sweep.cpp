@@ -1,4 +1,4 @@
-#include "cli/jobs/guarded_sweep.h"
+#include "sweep/guarded_sweep.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/error_text.h"
+#include "base/send_signal.h"
 #include "sweep/row_text.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -28,10 +29,10 @@
 #define ESPALIER_ONE_PROCESS 0
 #endif
 
-namespace espalier::cli {
+namespace espalier::sweep {
 namespace {
 
-constexpr sweep::RowStyle piped{sweep::RowFormat::json_lines, true};
+constexpr RowStyle piped{RowFormat::json_lines, true};
 
 Result<void> write_whole(int file, std::string_view text) {
   while (!text.empty()) {
@@ -43,7 +44,7 @@ Result<void> write_whole(int file, std::string_view text) {
   return {};
 }
 
-Result<void> write_row(int file, const sweep::Row& row) { return write_whole(file, sweep::row_text(row, piped)); }
+Result<void> write_row(int file, const Row& row) { return write_whole(file, row_text(row, piped)); }
 
 /// A process that writes rows into a pipe.
 struct Child {
@@ -73,7 +74,7 @@ Result<Child> start_child(const std::function<bool(int rows)>& work) {
 }
 
 /// Every row that comes out of a pipe, until its other end is closed.
-Result<void> read_rows_of(int file, const sweep::OnRow& on_row) {
+Result<void> read_rows_of(int file, const OnRow& on_row) {
   std::string text;
   std::array<char, 65536> part{};
   for (;;) {
@@ -83,10 +84,10 @@ Result<void> read_rows_of(int file, const sweep::OnRow& on_row) {
     text.append(part.data(), static_cast<std::size_t>(size));
     const std::size_t whole = text.rfind('\n');
     if (whole == std::string::npos) continue;
-    auto read = sweep::read_rows(std::string_view(text).substr(0, whole + 1), piped.format, "a worker of the sweep");
+    auto read = read_rows(std::string_view(text).substr(0, whole + 1), piped.format, "a worker of the sweep");
     if (!read) return tl::unexpected(read.error());
     text.erase(0, whole + 1);
-    for (sweep::Row& row : read->rows) {
+    for (Row& row : read->rows) {
       if (auto taken = on_row(std::move(row)); !taken) return taken;
     }
   }
@@ -103,10 +104,10 @@ bool wait_for(pid_t process) {
 /// Runs units in workers and writes all rows into one pipe. Single-threaded, so that it may fork.
 class Supervisor {
  public:
-  Supervisor(const sweep::Spec& spec, unsigned threads, const RunUnits& run, int rows)
+  Supervisor(const Spec& spec, unsigned threads, const RunUnits& run, int rows)
       : spec_(spec), threads_(threads), run_(run), rows_(rows) {}
 
-  bool run_all(std::vector<sweep::Unit> units) {
+  bool run_all(std::vector<Unit> units) {
     while (!units.empty()) {
       if (try_units(units)) return true;
       if (is_stopped_) return false;
@@ -119,14 +120,14 @@ class Supervisor {
 
  private:
   /// Unit by unit, and in the one that ends its worker key by key, until a key does so alone.
-  void find_culprit(const std::vector<sweep::Unit>& units) {
-    for (const sweep::Unit& unit : units) {
+  void find_culprit(const std::vector<Unit>& units) {
+    for (const Unit& unit : units) {
       if (is_stopped_ || try_units({unit})) continue;
-      std::vector<sweep::Unit> left = {unit};
+      std::vector<Unit> left = {unit};
       leave_out_done(left);
       if (left.empty()) continue;
-      for (const sweep::Key& key : left.front().keys) {
-        sweep::Unit alone = unit;
+      for (const Key& key : left.front().keys) {
+        Unit alone = unit;
         alone.keys = {key};
         if (is_stopped_ || try_units({alone})) continue;
         take({key, unit.alike, std::nullopt, "internal error: " + said_, std::nullopt});
@@ -136,34 +137,34 @@ class Supervisor {
   }
 
   /// Whether a worker did them all.
-  bool try_units(const std::vector<sweep::Unit>& units) {
+  bool try_units(const std::vector<Unit>& units) {
     const int said = memfd_create("espalier-sweep", MFD_CLOEXEC);
     const auto child = start_child([&](int rows) {
       if (said >= 0) dup2(said, STDERR_FILENO);
-      return run_(spec_, units, threads_, [rows](const sweep::Row& row) { return write_row(rows, row); }).has_value();
+      return run_(spec_, units, threads_, [rows](const Row& row) { return write_row(rows, row); }).has_value();
     });
     if (!child) {
       is_stopped_ = true;
       return false;
     }
-    const auto read = read_rows_of(child->rows, [this](sweep::Row row) { return take(std::move(row)); });
+    const auto read = read_rows_of(child->rows, [this](Row row) { return take(std::move(row)); });
     close(child->rows);
-    if (!read) kill(child->process, SIGKILL);
+    if (!read) send_signal(child->process, SIGKILL);
     const bool is_done = wait_for(child->process);
     is_stopped_ = is_stopped_ || !read;
     hear(said);
     return is_done;
   }
 
-  Result<void> take(sweep::Row row) {
+  Result<void> take(Row row) {
     auto written = write_row(rows_, row);
     done_.push_back(std::move(row));
     return written;
   }
 
-  void leave_out_done(std::vector<sweep::Unit>& units) {
-    std::ranges::sort(done_, {}, &sweep::Row::key);
-    sweep::leave_out(units, done_);
+  void leave_out_done(std::vector<Unit>& units) {
+    std::ranges::sort(done_, {}, &Row::key);
+    leave_out(units, done_);
   }
 
   /// Passes on what a worker said, and keeps its last words.
@@ -185,19 +186,18 @@ class Supervisor {
     said_.resize(std::min(said_.find('\n'), said_.size()));
   }
 
-  const sweep::Spec& spec_;
+  const Spec& spec_;
   unsigned threads_;
   const RunUnits& run_;
   int rows_;
-  std::vector<sweep::Row> done_;
+  std::vector<Row> done_;
   std::string said_;
   bool is_stopped_ = false;
 };
 
 }  // namespace
 
-GuardedSweep::GuardedSweep(const sweep::Spec& spec, const std::vector<sweep::Unit>& units, unsigned threads,
-                           RunUnits run)
+GuardedSweep::GuardedSweep(const Spec& spec, const std::vector<Unit>& units, unsigned threads, RunUnits run)
     : spec_(spec), units_(units), threads_(threads), run_(std::move(run)) {
   if (ESPALIER_ONE_PROCESS != 0) return;
   const auto child = start_child([&](int rows) { return Supervisor(spec_, threads_, run_, rows).run_all(units_); });
@@ -209,11 +209,11 @@ GuardedSweep::GuardedSweep(const sweep::Spec& spec, const std::vector<sweep::Uni
 GuardedSweep::~GuardedSweep() {
   if (rows_ >= 0) close(rows_);
   if (supervisor_ < 0) return;
-  kill(supervisor_, SIGKILL);
+  send_signal(supervisor_, SIGKILL);
   wait_for(supervisor_);
 }
 
-Result<void> GuardedSweep::read(const sweep::OnRow& on_row) {
+Result<void> GuardedSweep::read(const OnRow& on_row) {
   if (supervisor_ < 0) return run_(spec_, units_, threads_, on_row);
   if (auto taken = read_rows_of(rows_, on_row); !taken) return taken;
   if (wait_for(std::exchange(supervisor_, -1))) return {};
@@ -221,4 +221,4 @@ Result<void> GuardedSweep::read(const sweep::OnRow& on_row) {
               "--resume goes on with the rows that are in its file");
 }
 
-}  // namespace espalier::cli
+}  // namespace espalier::sweep

@@ -1,4 +1,4 @@
-#include "cli/jobs/guarded_sweep.h"
+#include "sweep/guarded_sweep.h"
 
 #include <gtest/gtest.h>
 
@@ -9,11 +9,11 @@
 #include "tests/support/sanitized.h"
 #include "topology/generate/generate.h"
 
-namespace espalier::cli {
+namespace espalier::sweep {
 namespace {
 
-sweep::Spec spec_of_rings() {
-  sweep::Spec spec;
+Spec spec_of_rings() {
+  Spec spec;
   for (const std::int64_t ranks : {4, 5, 6}) {
     auto ring = generate_ring({.ranks = ranks});
     spec.machines.push_back({.topology = *std::move(ring)});
@@ -24,27 +24,26 @@ sweep::Spec spec_of_rings() {
   return spec;
 }
 
-std::vector<sweep::Row> rows_of(const std::function<Result<void>(const sweep::OnRow&)>& run) {
-  std::vector<sweep::Row> rows;
-  const auto done = run([&](sweep::Row row) -> Result<void> {
+std::vector<Row> rows_of(const std::function<Result<void>(const OnRow&)>& run) {
+  std::vector<Row> rows;
+  const auto done = run([&](Row row) -> Result<void> {
     row.timing.reset();
     rows.push_back(std::move(row));
     return {};
   });
   EXPECT_TRUE(done) << done.error().message;
-  std::ranges::sort(rows, {}, &sweep::Row::key);
+  std::ranges::sort(rows, {}, &Row::key);
   return rows;
 }
 
-bool is_bad(const sweep::Key& key) {
+bool is_bad(const Key& key) {
   return key.collective == "broadcast" && key.algorithm == "tree" && key.size.count == 4096;
 }
 
 /// As run_sweep, but a check fails at some keys, after those that come before them.
-Result<void> run_with_bug(const sweep::Spec& spec, const std::vector<sweep::Unit>& units, unsigned threads,
-                          const sweep::OnRow& on_row) {
-  for (const sweep::Unit& unit : units) {
-    const auto ran = sweep::run_sweep(spec, {unit}, threads, [&](sweep::Row row) -> Result<void> {
+Result<void> run_with_bug(const Spec& spec, const std::vector<Unit>& units, unsigned threads, const OnRow& on_row) {
+  for (const Unit& unit : units) {
+    const auto ran = run_sweep(spec, {unit}, threads, [&](Row row) -> Result<void> {
       ESPALIER_CHECK(!is_bad(row.key), "the bug of this test");
       return on_row(std::move(row));
     });
@@ -54,22 +53,22 @@ Result<void> run_with_bug(const sweep::Spec& spec, const std::vector<sweep::Unit
 }
 
 TEST(GuardedSweep, GivesTheRowsThatASweepGives) {
-  const sweep::Spec spec = spec_of_rings();
-  const auto units = *sweep::list_units(spec);
-  const auto plain = rows_of([&](const sweep::OnRow& on_row) { return sweep::run_sweep(spec, units, 2, on_row); });
+  const Spec spec = spec_of_rings();
+  const auto units = *list_units(spec);
+  const auto plain = rows_of([&](const OnRow& on_row) { return run_sweep(spec, units, 2, on_row); });
   GuardedSweep guarded(spec, units, 2);
-  const auto rows = rows_of([&](const sweep::OnRow& on_row) { return guarded.read(on_row); });
+  const auto rows = rows_of([&](const OnRow& on_row) { return guarded.read(on_row); });
   ASSERT_EQ(rows.size(), plain.size());
   for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_TRUE(rows[i].agrees_with(plain[i])) << describe(rows[i].key);
 }
 
 TEST(GuardedSweep, AnInternalErrorCostsItsRowsAndNoOthers) {
   if (ESPALIER_SANITIZED != 0) GTEST_SKIP() << "under a sanitizer the process is to end";
-  const sweep::Spec spec = spec_of_rings();
-  const auto units = *sweep::list_units(spec);
-  const auto plain = rows_of([&](const sweep::OnRow& on_row) { return sweep::run_sweep(spec, units, 2, on_row); });
+  const Spec spec = spec_of_rings();
+  const auto units = *list_units(spec);
+  const auto plain = rows_of([&](const OnRow& on_row) { return run_sweep(spec, units, 2, on_row); });
   GuardedSweep guarded(spec, units, 2, run_with_bug);
-  const auto rows = rows_of([&](const sweep::OnRow& on_row) { return guarded.read(on_row); });
+  const auto rows = rows_of([&](const OnRow& on_row) { return guarded.read(on_row); });
   ASSERT_EQ(rows.size(), plain.size());
   std::size_t bad = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -87,14 +86,13 @@ TEST(GuardedSweep, AnInternalErrorCostsItsRowsAndNoOthers) {
 }
 
 TEST(GuardedSweep, AnErrorOfTheReaderEndsIt) {
-  const sweep::Spec spec = spec_of_rings();
-  const auto units = *sweep::list_units(spec);
+  const Spec spec = spec_of_rings();
+  const auto units = *list_units(spec);
   GuardedSweep guarded(spec, units, 1);
-  const auto read =
-      guarded.read([](const sweep::Row&) -> Result<void> { return fail(ErrorCode::unavailable, "full"); });
+  const auto read = guarded.read([](const Row&) -> Result<void> { return fail(ErrorCode::unavailable, "full"); });
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().message, "full");
 }
 
 }  // namespace
-}  // namespace espalier::cli
+}  // namespace espalier::sweep

@@ -9,11 +9,10 @@
 #include "base/result.h"
 #include "sweep/run_sweep.h"
 
-namespace espalier::cli {
+namespace espalier::sweep {
 
-/// What runs the keys of units: sweep::run_sweep.
-using RunUnits =
-    std::function<Result<void>(const sweep::Spec&, const std::vector<sweep::Unit>&, unsigned, const sweep::OnRow&)>;
+/// What runs the keys of units: run_sweep.
+using RunUnits = std::function<Result<void>(const Spec&, const std::vector<Unit>&, unsigned, const OnRow&)>;
 
 /// A sweep in processes of its own, so that a bug of ours, which ends its process at a failed check, costs the rows
 /// that meet it and no others. What was being run when a worker ended is run again, unit by unit and then key by key; a
@@ -22,23 +21,22 @@ using RunUnits =
 class GuardedSweep {
  public:
   /// Starts it. Requires: no other threads here, as it forks; spec and units outlive it.
-  GuardedSweep(const sweep::Spec& spec, const std::vector<sweep::Unit>& units, unsigned threads,
-               RunUnits run = sweep::run_sweep);
+  GuardedSweep(const Spec& spec, const std::vector<Unit>& units, unsigned threads, RunUnits run = run_sweep);
   ~GuardedSweep();
   GuardedSweep(const GuardedSweep&) = delete;
   GuardedSweep& operator=(const GuardedSweep&) = delete;
 
-  /// Hands over every row, as sweep::run_sweep does, until all are done. Called once. Errors: those of `on_row`;
+  /// Hands over every row, as run_sweep does, until all are done. Called once. Errors: those of `on_row`;
   /// unavailable where no process can be started.
-  Result<void> read(const sweep::OnRow& on_row);
+  Result<void> read(const OnRow& on_row);
 
  private:
-  const sweep::Spec& spec_;
-  const std::vector<sweep::Unit>& units_;
+  const Spec& spec_;
+  const std::vector<Unit>& units_;
   unsigned threads_;
   RunUnits run_;
   pid_t supervisor_ = -1;
   int rows_ = -1;  ///< The end of a pipe that rows are read from.
 };
 
-}  // namespace espalier::cli
+}  // namespace espalier::sweep
