@@ -10,6 +10,7 @@ is not run again, so it can be stopped and started at any time; processes may sh
 how many networks stay below 99 % and 95 % of the bound, and names those below what is aimed at.
 """
 import argparse
+import functools
 import json
 import pathlib
 import resource
@@ -70,6 +71,17 @@ def results_of(document):
     return [{key: entry.get(key) for key in kept} for entry in document["results"]]
 
 
+def add_row(results, key, make_row):
+    """Appends what `make_row` finds as a line of JSON, unless the key stands there already; read anew each time, as another process
+    may have been there."""
+    lines = results.read_text().splitlines() if results.exists() else []
+    if any(json.loads(line)["key"] == key for line in lines):
+        return
+    row = make_row()
+    with results.open("a") as out:
+        out.write(json.dumps({"key": key, **row}) + "\n")
+
+
 def run_one(command, path, collective, model, limit):
     """The results of one command as a row, with the processor time that it took."""
     planner = "lp" if collective == "all_to_all" else "packing"
@@ -94,14 +106,8 @@ def run(flags):
                 path = pathlib.Path(folder) / f"{name}.yaml"
                 path.write_text(text)
             for collective in flags.collectives.split(","):
-                # Read anew each time: another process may have been there.
-                lines = results.read_text().splitlines() if results.exists() else []
-                key = [name, text is None, collective, flags.model]
-                if any(json.loads(line)["key"] == key for line in lines):
-                    continue
-                row = run_one(flags.command, str(path), collective, flags.model, flags.limit)
-                with results.open("a") as out:
-                    out.write(json.dumps({"key": key, **row}) + "\n")
+                make_row = functools.partial(run_one, flags.command, str(path), collective, flags.model, flags.limit)
+                add_row(results, [name, text is None, collective, flags.model], make_row)
 
 
 def read_rows(paths):

@@ -5,10 +5,11 @@
     bench/random_table.py table RESULTS [BEFORE]
 
 `run` simulates 256 MiB by auto on the networks of random_networks.py and appends a line of JSON for each to RESULTS; what stands there is
-not run again. For all_reduce it also finds the best single tree up and down, by its loads. `table` prints by collective and kind of network
+not run again. For an all_reduce far from the floor it also finds the best single tree up and down, by its loads. `table` prints by collective and kind of network
 how much of the floor is reached, beside what another file of results says of the same networks.
 """
 import argparse
+import functools
 import heapq
 import json
 import pathlib
@@ -16,7 +17,7 @@ import statistics
 import sys
 import tempfile
 
-from bound_table import measured, results_of
+from bound_table import add_row, measured, results_of
 from random_networks import KINDS, make_network, network_names
 
 COLLECTIVES = ["all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "all_to_all"]
@@ -70,6 +71,18 @@ class Fabric:
         return 0
 
 
+def run_one(flags, net, path, collective):
+    """By auto as a row; where that is more than 3 % below the floor, an all_reduce also by the best single tree."""
+    words = [flags.command, "simulate", str(path), collective, "-a", "auto", "-s", "256M", "--profile", "ideal", "--json"]
+    document, row = measured(words, flags.limit)
+    if document is not None:
+        row |= results_of(document)[0]
+        row["floor"] = document["bound"]["algbw"] / 1e9
+        if collective == "all_reduce" and row["of_bound"] < 0.97:
+            row["tree"] = Fabric(net).best_tree(row["floor"])
+    return row
+
+
 def run(flags):
     results = pathlib.Path(flags.results)
     with tempfile.TemporaryDirectory() as folder:
@@ -80,20 +93,7 @@ def run(flags):
             path = pathlib.Path(folder) / "network.yaml"
             path.write_text(net.yaml())
             for collective in flags.collectives.split(","):
-                # Read anew each time: another process may have been there.
-                lines = results.read_text().splitlines() if results.exists() else []
-                key = [kind, ranks, seed, collective]
-                if any(json.loads(line)["key"] == key for line in lines):
-                    continue
-                words = [flags.command, "simulate", str(path), collective, "-a", "auto", "-s", "256M", "--profile", "ideal", "--json"]
-                document, row = measured(words, flags.limit)
-                if document is not None:
-                    row |= results_of(document)[0]
-                    row["floor"] = document["bound"]["algbw"] / 1e9
-                    if collective == "all_reduce":
-                        row["tree"] = Fabric(net).best_tree(row["floor"])
-                with results.open("a") as out:
-                    out.write(json.dumps({"key": key, **row}) + "\n")
+                add_row(results, [kind, ranks, seed, collective], functools.partial(run_one, flags, net, path, collective))
 
 
 def read_rows(path):
