@@ -68,7 +68,7 @@ bool PassLoads::fits(std::uint32_t edge) const {
 
 std::size_t PassLoads::count_fuller(double fullness) const {
   std::size_t count = 0;
-  for (std::size_t r = 0; r < full_.size(); ++r) count += passes_[r] >= fullness * full_[r] ? 1 : 0;
+  for (std::size_t r = 0; r < full_.size(); ++r) count += passes_[r] >= fullness * full_[r] ? 1U : 0U;
   return count;
 }
 
