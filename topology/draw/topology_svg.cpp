@@ -81,7 +81,7 @@ std::string compact(const std::vector<std::size_t>& numbers) {
 
 /// All links of a class between two drawn nodes.
 struct Cord {
-  /// By how many of a link's ends are drawn themselves, not as another.
+  /// By how many of a link's ends are of the parts that are drawn, not of others like them.
   std::array<Strand, 3> strands;
   std::vector<std::size_t> forth_links, back_links;  ///< By number.
 
@@ -132,8 +132,15 @@ class ClassRates {
 class SvgWriter {
  public:
   SvgWriter(const Topology& topology, const DrawnUse& use)
-      : topology_(topology), use_(use), layout_(lay_out(topology, use)), is_on_side_(topology.node_count(), false) {
+      : topology_(topology),
+        use_(use),
+        layout_(lay_out(topology, use)),
+        is_on_side_(topology.node_count(), false),
+        is_own_(topology.node_count(), false) {
     for (const NodeId node : use.side) is_on_side_[node.index()] = true;
+    for (const DrawnNode& drawn : layout_.nodes) {
+      for (const std::size_t node : drawn.nodes) is_own_[node] = !drawn.is_others;
+    }
     for (const Link& link : topology.links())
       colours_.emplace(link.link_class, palette[colours_.size() % palette.size()]);
     gather_cords();
@@ -169,7 +176,9 @@ class SvgWriter {
     for (std::size_t i = 0; i < topology_.link_count(); ++i) {
       const Link& link = topology_.link(LinkId(i));
       const std::size_t tail = layout_.drawn_as[link.tail.index()], head = layout_.drawn_as[link.head.index()];
-      const std::size_t own_tail = is_itself(link.tail) ? 1 : 0, own_head = is_itself(link.head) ? 1 : 0;
+      const bool is_loop = layout_.leads_to_like[i];
+      const auto own = [&](NodeId node) { return (is_loop ? is_first(node) : is_own_[node.index()]) ? 1U : 0U; };
+      const std::size_t own_tail = own(link.tail), own_head = own(link.head);
       const auto add = [&](std::size_t low, std::size_t high, std::size_t own_ends, bool is_forth) {
         Cord& cord = cords_[{low, high, link.link_class}];
         Strand& strand = cord.strands[own_ends];
@@ -178,7 +187,7 @@ class SvgWriter {
         strand.is_slow = strand.is_slow || rates.is_slow(link);
         (is_forth ? cord.forth_links : cord.back_links).push_back(i);
       };
-      if (layout_.leads_to_like[i]) {
+      if (is_loop) {
         add(tail, tail, own_tail, true);
         add(head, head, own_head, false);
       } else {
@@ -187,8 +196,8 @@ class SvgWriter {
     }
   }
 
-  /// Not drawn as another one.
-  [[nodiscard]] bool is_itself(NodeId node) const {
+  /// The one whose name a drawn node has.
+  [[nodiscard]] bool is_first(NodeId node) const {
     const DrawnNode& drawn = layout_.nodes[layout_.drawn_as[node.index()]];
     return !drawn.is_others && drawn.nodes.front() == node.index();
   }
@@ -272,12 +281,14 @@ class SvgWriter {
 
   [[nodiscard]] std::string name_of(std::size_t drawn) const {
     const DrawnNode& node = layout_.nodes[drawn];
-    return node.is_others ? node.label : topology_.node(NodeId(node.nodes.front())).id;
+    return node.nodes.size() > 1 ? node.label : topology_.node(NodeId(node.nodes.front())).id;
   }
 
   [[nodiscard]] std::string describe_rates(const CordKey& key, const Strand& strand) const {
     const auto& [low, high, link_class] = key;
-    const std::string a = name_of(low), b = low == high ? "others like it" : name_of(high);
+    const bool is_loop = low == high && !layout_.nodes[low].is_others;
+    const std::string a = is_loop ? topology_.node(NodeId(layout_.nodes[low].nodes.front())).id : name_of(low);
+    const std::string b = low == high ? "others like it" : name_of(high);
     const std::string name =
         (link_class.empty() ? "" : link_class + ", ") + (strand.is_slow ? "slower than most, " : "");
     const auto side = [&](const std::string& tail, const std::string& head, std::size_t links, std::int64_t rate) {
@@ -348,6 +359,7 @@ class SvgWriter {
   TopologyLayout layout_;
   std::map<CordKey, Cord> cords_;
   std::vector<bool> is_on_side_;  ///< By node: of the cut.
+  std::vector<bool> is_own_;      ///< By node: of the part that is drawn, not of one that is like it.
   std::map<std::string, std::string_view> colours_;
   std::string text_;
   double legend_end_ = 0;

@@ -91,6 +91,14 @@ TEST(TopologySvg, LinksBetweenLikeGroupsAreLoopsAndNotWithinTheOneThatIsDrawn) {
   EXPECT_EQ(count(svg, ": local, 1 link, "), 6U);
 }
 
+TEST(TopologySvg, ALineToSwitchesThatAreDrawnAsOneIsOfAllOfThem) {
+  // Of 64 cores each of the 8 aggregation switches of a pod is joined with its own 8.
+  const auto tree = generate_fat_tree({.k = 16});
+  ASSERT_TRUE(tree);
+  const std::string svg = topology_svg(*tree);
+  EXPECT_EQ(count(svg, " - core[0-63]: link, 8 links, "), 8U);
+}
+
 TEST(TopologySvg, NamesEveryLinkOnceAndRegularOnesShortly) {
   const auto boxes = generate_rail_boxes({.boxes = 64});
   ASSERT_TRUE(boxes);
