@@ -182,8 +182,10 @@ class MscclppReader {
     }
     const auto inputs = integer(member(gpu, "input_chunks"), 1, most_chunks);
     if (!inputs) return tl::unexpected(inputs.error());
-    const auto outputs = integer(member(gpu, "output_chunks"), 1, most_chunks);
+    auto outputs = integer(member(gpu, "output_chunks"), 0, most_chunks);
     if (!outputs) return tl::unexpected(outputs.error());
+    // Plans that work in place may have no output of their own.
+    if (*outputs == 0 && program_.collective.kind == CollectiveKind::all_reduce) outputs = inputs;
     const auto scratch = integer(member(gpu, "scratch_chunks"), 0, most_chunks * 16);
     if (!scratch) return tl::unexpected(scratch.error());
     const CollectiveKind kind = program_.collective.kind;

@@ -32,6 +32,7 @@ Result<Draft> read_whole_lines(const FormatReader& format, std::string_view text
   if (!without) return draft;
   without->warn(import_codes::left_out, 0, "the last line is cut",
                 "it was left out; copy the whole of what was printed");
+  std::ranges::rotate(without->warnings, without->warnings.end() - 1);  // Others may follow from it.
   return without;
 }
 

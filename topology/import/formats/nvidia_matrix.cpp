@@ -22,6 +22,7 @@ class MatrixMachine {
   Draft build() {
     add_devices();
     warn_of_one_node();
+    warn_of_rows();
     add_tree();
     add_nvlinks();
     return std::move(draft_);
@@ -58,6 +59,19 @@ class MatrixMachine {
                 listed(pairs) + (pairs.size() == 1 ? " is" : " are") +
                     " SYS in the matrix, and next to the same CPUs and NUMA node",
                 "devices of one NUMA node were put below one CPU; `lstopo of.xml` tells more");
+  }
+
+  /// What other rows say of a GPU is not next to which CPU it is.
+  void warn_of_rows() {
+    std::vector<std::string> missing;
+    for (std::size_t i = 0; i < table_.devices.size(); ++i) {
+      if (table_.devices[i].is_gpu && table_.devices[i].line == 0) missing.push_back(draft_.nodes[i].id);
+    }
+    if (missing.empty()) return;
+    draft_.warn(import_codes::left_out, 0,
+                listed(missing) + (missing.size() == 1 ? " has no row: its CPU is" : " have no rows: their CPUs are") +
+                    " not known",
+                "copy the whole of what was printed");
   }
 
   /// Pairs joined by NVLink do not say how far their slots are apart; the CPUs next to them do.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/counted.h"
 #include "topology/import/formats/readers.h"
 #include "topology/import/lines.h"
 
@@ -27,14 +28,16 @@ class RocmReader {
                  : line.text.find("Link Type between") != std::string_view::npos ? &types_
                  : line.text.find("Weight between") != std::string_view::npos    ? &weights_
                                                                                  : nullptr;
-        width_ = 0;
+        columns_.clear();
       } else if (words[0].text == "GPU" || words[0].text.starts_with("GPU[")) {
         read_numa_node(words);
       } else if (table_ != nullptr && number_behind(words[0].text, "GPU")) {
         if (auto read = read_row(line, words); !read) return tl::unexpected(read.error());
       }
     }
-    if (types_.empty() || hops_.size() != types_.size() || (!weights_.empty() && weights_.size() != types_.size())) {
+    const auto is_cut = [](const Cells& cells) { return !cells.empty() && cells.size() != cells.front().size(); };
+    if (types_.empty() || is_cut(types_) || hops_.size() != types_.size() ||
+        (!weights_.empty() && weights_.size() != types_.size())) {
       return fail_at(draft_.file, 1, 1, "there are no tables of hops and link types, or of unlike sizes",
                      "copy all that `rocm-smi --showtopo` prints");
     }
@@ -46,7 +49,7 @@ class RocmReader {
  private:
   /// The words from the first on that the tool printed: a launcher may have put a label before them.
   static std::vector<Word> words_of_tool(const TextLine& line) {
-    auto words = line.words();
+    auto words = TextLine{without_label(line.text), line.number}.words();
     const auto begins = [](const Word& word) {
       return word.text.starts_with("==") || word.text == "GPU" || word.text.starts_with("GPU[") ||
              number_behind(word.text, "GPU");
@@ -66,26 +69,59 @@ class RocmReader {
 
   /// The line of columns, "GPU0 GPU1 ...", or a row: "GPU0 0 XGMI ...".
   Result<void> read_row(const TextLine& line, const std::vector<Word>& words) {
-    const bool is_header = width_ == 0;
-    if (is_header) {
-      width_ = words.size();
-      if (width_ > most_rocm_gpus)
+    if (columns_.empty()) {
+      if (words.size() > most_rocm_gpus)
         return fail_at(draft_.file, line.number, 1, "too many GPUs", "a machine has at most 256");
+      for (const Word& word : words) {
+        if (!number_behind(word.text, "GPU")) return fail_cell(line, word, "GPUs are named GPU0, GPU1 and so on");
+        columns_.emplace_back(word.text);
+      }
       return {};
     }
-    if (words.size() != width_ + 1) {
-      return fail_at(draft_.file, line.number, 1, fmt::format("the row has {} cells of {}", words.size() - 1, width_),
+    const std::size_t row_number = table_->size();
+    if (row_number < columns_.size() && words[0].text != columns_[row_number]) {
+      return fail_cell(line, words[0], fmt::format("the row of {} is missing", columns_[row_number]));
+    }
+    if (words.size() != columns_.size() + 1) {
+      return fail_at(draft_.file, line.number, 1,
+                     fmt::format("the row has {} of {}", counted(words.size() - 1, "cell"), columns_.size()),
                      "copy the whole of what was printed");
+    }
+    for (const Word& word : words) {
+      const bool is_type = word.text == "XGMI" || word.text == "PCIE" || word.text == "0" || word.text == "N/A";
+      if (table_ == &types_ && &word != &words[0] && !is_type) {
+        return fail_cell(line, word, "types of links are XGMI and PCIE");
+      }
     }
     std::vector<std::string> row;
     for (std::size_t i = 1; i < words.size(); ++i) row.emplace_back(words[i].text);
-    if (table_->size() == width_)
+    if (table_->size() == columns_.size())
       return fail_at(draft_.file, line.number, 1, "there are more rows than columns", "give one printout per file");
     table_->push_back(std::move(row));
     return {};
   }
 
+  tl::unexpected<Error> fail_cell(const TextLine& line, const Word& word, const std::string& help) const {
+    const auto at = static_cast<int>(word.text.data() - line.text.data()) + 1;
+    return fail_at(draft_.file, line.number, at, cited(word.text) + " does not belong here", help);
+  }
+
+  /// Drivers call any path over xGMI one hop: then weights alone tell which of them pass other GPUs.
+  void warn_of_hops() {
+    bool has_xgmi = false, all_one = true;
+    for (std::size_t a = 0; a < types_.size(); ++a) {
+      for (std::size_t b = a + 1; b < types_.size(); ++b) {
+        has_xgmi = has_xgmi || types_[a][b] == "XGMI";
+        all_one = all_one && (types_[a][b] != "XGMI" || hops_[a][b] == "1");
+      }
+    }
+    if (types_.size() < 3 || !weights_.empty() || !has_xgmi || !all_one) return;
+    draft_.warn(import_codes::left_out, 0, "it has no weights: all GPUs that xGMI joins count as neighbours",
+                "hops do not tell the links of MI250 apart; copy all that rocm-smi --showtopo prints");
+  }
+
   void build() {
+    warn_of_hops();
     if (types_.size() > 1 && numa_nodes_.size() < types_.size()) {
       draft_.warn(import_codes::left_out, 0,
                   numa_nodes_.empty() ? "it does not say next to which NUMA nodes the GPUs are"
@@ -146,7 +182,7 @@ class RocmReader {
   Cells hops_, types_, weights_;
   std::int64_t lightest_ = 0;  // Of xGMI links; 0: no weights are known.
   Cells* table_ = nullptr;
-  std::size_t width_ = 0;
+  std::vector<std::string> columns_;  // Of the table.
   std::map<std::int64_t, std::int64_t> numa_nodes_;
 };
 

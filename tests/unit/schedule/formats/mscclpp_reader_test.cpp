@@ -95,6 +95,15 @@ TEST(Mscclpp, ReadsSumsAndWritesThemBack) {
             "1>0 reduce 0+1\n0>1 copy 0+1\n0>1 reduce 1+1\n1>0 copy 1+1\n");
 }
 
+TEST(Mscclpp, PlansInPlaceMayHaveNoOutput) {
+  std::string text = read_reduce_plan();
+  const std::string outputs = "\"output_chunks\": 2";
+  for (std::size_t at = text.find(outputs); at != std::string::npos; at = text.find(outputs, at)) {
+    text.replace(at, outputs.size(), "\"output_chunks\": 0");
+  }
+  EXPECT_EQ(transfers_of(text, two_in_full_mesh()), transfers_of(read_reduce_plan(), two_in_full_mesh()));
+}
+
 TEST(Mscclpp, PacketsInScratch) {
   // Each GPU puts the chunk that is not its own into the other's scratch 0, where the other adds it; sums go to
   // scratch 1.

@@ -154,6 +154,14 @@ TEST(NvidiaMatrix, PartsOfSwitchedMachinesAreNoMeshes) {
   EXPECT_EQ(links(part.topology, "gpu0", "gpu3"), "");
 }
 
+TEST(NvidiaMatrix, AGpuWithoutARowIsSaid) {
+  // Its NVLinks are in the other rows, its CPU is not.
+  const std::string text = "\tGPU0\tGPU1\tGPU2\tCPU Affinity\nGPU0\t X \tNV12\tNV12\t0-7\nGPU2\tNV12\tNV12\t X \t0-7\n";
+  const ImportedTopology imported = import_good({text});
+  EXPECT_EQ(links(imported.topology, "gpu1", "nvswitch"), "1 x 300 GB/s nvlink");
+  EXPECT_EQ(imported.warnings.at(0).message, "gpu1 has no row: its CPU is not known");
+}
+
 TEST(NvidiaMatrix, TwoMachinesInOneFileAreRefused) {
   const std::string one = "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n";
   const std::string other = "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n";

@@ -212,10 +212,41 @@ root@node:~#
   EXPECT_EQ(import_good({labelled}).topology.link_count(), topology.link_count());
 }
 
+TEST(RocmTopology, WhatWasCutIsNotRead) {
+  EXPECT_EQ(links(import_good({[] {
+                    std::string text;
+                    for (std::size_t at = 0; at < showtopo.size();) {
+                      const std::size_t end = showtopo.find('\n', at) + 1;
+                      text += "[1,0]<stdout>:" + showtopo.substr(at, end - at);
+                      at = end;
+                    }
+                    return text;
+                  }()})
+                      .topology,
+                  "gpu2", "cpu1"),
+            "1 x 15.75 GB/s pcie");
+  // A terminal that turned within the last column; a row that is not there.
+  std::string wrapped = showtopo, without_row = showtopo;
+  const std::size_t last = wrapped.rfind("XGMI\nGPU1");
+  wrapped.insert(last + 2, "\n");
+  EXPECT_EQ(refusal(wrapped), "a:10:34: 'XG' does not belong here");
+  const std::size_t row = without_row.rfind("GPU2   XGMI");
+  without_row.erase(row, without_row.find('\n', row) + 1 - row);
+  EXPECT_EQ(refusal(without_row), "a:1:1: there are no tables of hops and link types, or of unlike sizes");
+}
+
 TEST(RocmTopology, NumaNodesInEitherFormAreReadAndMissingOnesSaid) {
   const std::string tables =
       "===== Hops between two GPUs =====\n GPU0 GPU1\nGPU0 0 1\nGPU1 1 0\n"
       "===== Link Type between two GPUs =====\n GPU0 GPU1\nGPU0 0 XGMI\nGPU1 XGMI 0\n===== Numa Nodes =====\n";
+  // Three GPUs that all are one hop apart: on an MI250 the third may be behind the second.
+  const std::string three =
+      "===== Hops between two GPUs =====\n GPU0 GPU1 GPU2\nGPU0 0 1 1\nGPU1 1 0 1\nGPU2 1 1 0\n"
+      "===== Link Type between two GPUs =====\n GPU0 GPU1 GPU2\nGPU0 0 XGMI XGMI\nGPU1 XGMI 0 XGMI\nGPU2 XGMI XGMI "
+      "0\n===== =====\nGPU[0] : (Topology) Numa Node: 0\nGPU[1] : (Topology) Numa Node: 0\nGPU[2] : (Topology) Numa "
+      "Node: 0\n";
+  EXPECT_EQ(import_good({three}).warnings.at(0).message,
+            "it has no weights: all GPUs that xGMI joins count as neighbours");
   for (const std::string numa : {"GPU[0]\t\t: (Topology) Numa Node: 0\nGPU[1]\t\t: (Topology) Numa Node: 1\n",
                                  "GPU 0     : (Topology) Numa Node: 0\nGPU 1     : (Topology) Numa Node: 1\n"}) {
     const ImportedTopology imported = import_good({tables + numa});
@@ -228,7 +259,7 @@ TEST(RocmTopology, NumaNodesInEitherFormAreReadAndMissingOnesSaid) {
 }
 
 TEST(RocmTopology, RefusalsNameThePlace) {
-  EXPECT_EQ(refusal("== Hops between two GPUs\n GPU0 GPU1\nGPU0 0\n"), "a:3:1: the row has 1 cells of 2");
+  EXPECT_EQ(refusal("== Hops between two GPUs\n GPU0 GPU1\nGPU0 0\n"), "a:3:1: the row has 1 cell of 2");
   EXPECT_EQ(refusal("== Hops between two GPUs\n GPU0\nGPU0 0\n"),
             "a:1:1: there are no tables of hops and link types, or of unlike sizes");
 }
