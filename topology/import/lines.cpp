@@ -54,12 +54,20 @@ std::string without_escapes(std::string_view text) {
   return plain;
 }
 
-std::string_view without_label(std::string_view line) {
-  constexpr std::size_t longest_label = 200;
+namespace {
+constexpr std::size_t longest_label = 200;
+}  // namespace
+
+std::string_view without_stream_tag(std::string_view line) {
   for (const std::string_view tag : {"]<stdout>:", "]<stderr>:"}) {
     const std::size_t at = line.substr(0, longest_label).find(tag);
     if (at != std::string_view::npos) return line.substr(at + tag.size());
   }
+  return line;
+}
+
+std::string_view without_label(std::string_view line) {
+  if (const std::string_view rest = without_stream_tag(line); rest.size() < line.size()) return rest;
   const std::size_t first = line.find_first_not_of(" \t");
   if (first == std::string_view::npos || line[first] != '[') return line;
   const std::size_t end = line.substr(0, longest_label).find(']', first);

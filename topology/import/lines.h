@@ -34,6 +34,9 @@ std::string with_plain_blanks(std::string_view text);
 /// The text without the escape sequences that underline and colour it in terminals.
 std::string without_escapes(std::string_view text);
 
+/// The line behind what mpirun puts there: "[1,0]<stdout>:".
+std::string_view without_stream_tag(std::string_view line);
+
 /// The line behind the label of its process that a launcher put there without a blank: "[1,0]<stdout>:", "[0]",
 /// "[rank0]:".
 std::string_view without_label(std::string_view line);

@@ -109,12 +109,12 @@ class FabricText {
 
   Result<void> read(std::string_view text) {
     for (const TextLine& line : lines_of(text)) {
-      const auto words = line.words();
+      const auto words = words_of_tool(line);
       if (words.empty()) continue;
       const std::string_view first = words[0].text;
       if (first == "Switch" || first == "Ca" || first == "Rt") {
         if (auto read = begin_block(line); !read) return read;
-      } else if (is_port(first)) {
+      } else if (is_port(first) && line.text.find('"') != std::string_view::npos) {
         if (auto read = read_port(line, words); !read) return read;
       } else if (const std::size_t equals = first.find('='); equals != std::string_view::npos) {
         const std::string value(first.substr(equals + 1));
@@ -130,6 +130,26 @@ class FabricText {
   }
 
  private:
+  /// The words from the first on that the tool printed: a launcher or a log may have put a label before them.
+  static std::vector<Word> words_of_tool(const TextLine& line) {
+    const std::string_view text = without_stream_tag(line.text);
+    auto words = TextLine{text, line.number}.words();
+    for (Word& word : words) word.column += static_cast<int>(line.text.size() - text.size());
+    constexpr std::size_t max_label_words = 8;
+    for (std::size_t i = 0; i < std::min(words.size(), max_label_words) && !words[i].text.starts_with('"'); ++i) {
+      const std::string_view word = words[i].text;
+      const bool is_key = std::ranges::any_of(std::array{"vendid=", "devid=", "sysimgguid="},
+                                              [&](const char* key) { return word.starts_with(key); });
+      const bool begins_block = (word == "Switch" || word == "Ca" || word == "Rt") && i + 2 < words.size() &&
+                                whole_number(words[i + 1].text) && words[i + 2].text.starts_with('"');
+      const bool begins_port = is_port(word) && i + 1 < words.size() && words[i + 1].text.starts_with('"');
+      if (!is_key && !begins_block && !begins_port) continue;
+      words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i));
+      break;
+    }
+    return words;
+  }
+
   /// "[1](guid)", and not a shell's "[root@head".
   static bool is_port(std::string_view word) {
     return word.starts_with('[') && whole_number(word.substr(1, word.find(']') - 1));
@@ -337,7 +357,8 @@ class FabricDraft {
 
 Result<Draft> read_ibnetdiscover(std::string_view text, const std::string& file) {
   FabricText fabric(file);
-  if (auto read = fabric.read(text); !read) return tl::unexpected(read.error());
+  const std::string plain = without_escapes(text);
+  if (auto read = fabric.read(plain); !read) return tl::unexpected(read.error());
   return FabricDraft(fabric, file).build();
 }
 

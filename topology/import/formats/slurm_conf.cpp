@@ -24,7 +24,16 @@ constexpr std::array passed_keys = {"linkspeed", "blocksizes", "blocksize", "blo
 
 Result<void> read_slurm_line(const TextLine& line, const std::string& file, SlurmTree& tree) {
   std::map<std::string, std::string_view> values;
-  const auto words = line.words();
+  auto words = TextLine{without_stream_tag(line.text), line.number}.words();
+  // A launcher or a log may have put a label before what scontrol printed.
+  const auto begin = std::ranges::find_if(words, [](const Word& word) {
+    const std::string key = lower_case(word.text.substr(0, word.text.find('=')));
+    constexpr std::array beginnings = {"switchname", "blockname", "aggregatedblock", "blocksizes"};
+    return word.text.starts_with('#') || std::ranges::find(beginnings, key) != beginnings.end();
+  });
+  const bool is_label = std::none_of(words.begin(), begin,
+                                     [](const Word& word) { return word.text.find('=') != std::string_view::npos; });
+  if (begin != words.end() && is_label) words.erase(words.begin(), begin);
   const bool is_foreign =
       std::ranges::none_of(words, [](const Word& word) { return word.text.find('=') != std::string_view::npos; });
   if (is_foreign) return {};  // A shell's prompt, or a comment.
@@ -61,7 +70,8 @@ Result<void> read_slurm_line(const TextLine& line, const std::string& file, Slur
 
 Result<Draft> read_slurm_conf(std::string_view text, const std::string& file) {
   SlurmTree tree(file);
-  for (const TextLine& line : lines_of(text)) {
+  const std::string plain = without_escapes(text);
+  for (const TextLine& line : lines_of(plain)) {
     if (auto read = read_slurm_line(line, file, tree); !read) return tl::unexpected(read.error());
   }
   tree.join_tops();

@@ -43,19 +43,23 @@ Result<void> SlurmTree::add(std::string_view name, std::string_view nodes, std::
   const std::size_t own = known(switches_, std::string(name), {.id = std::string(name), .kind = NodeKind::switch_node});
   const auto hosts = read_hostlist(nodes);
   if (!hosts) return tl::unexpected(hosts.error());
+  std::vector<std::size_t> below;
   for (const std::string& host : *hosts) {
     const std::size_t node = known(hosts_, host, {.id = host, .kind = NodeKind::cpu, .is_rank = true, .host = host});
     if (is_block) draft_.nodes[node].domain = name;
-    below_[own].push_back(node);
+    below.push_back(node);
   }
   const auto lower = read_hostlist(switches);
   if (!lower) return tl::unexpected(lower.error());
   for (const std::string& id : *lower) {
     const std::size_t node = known(switches_, id, {.id = id, .kind = NodeKind::switch_node});
-    below_[own].push_back(node);
+    below.push_back(node);
     has_above_[node] = true;
   }
-  return {};
+  const auto [known_below, is_new] = below_.emplace(own, below);
+  if (is_new || known_below->second == below) return {};  // Twice the same, as of two printouts in one paste.
+  return fail(ErrorCode::invalid_input, fmt::format("{} is there twice, with other nodes below it", cited(name)),
+              "give a file for each cluster");
 }
 
 void SlurmTree::join_tops() {

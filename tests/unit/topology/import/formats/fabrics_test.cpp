@@ -66,6 +66,40 @@ TEST(Ibnetdiscover, FullPrintoutsHaveMoreBehindTheRate) {
   EXPECT_EQ(read.links().size(), plain.links().size());
 }
 
+/// A text with something before each of its lines.
+std::string labelled(const std::string& text, const std::string& label) {
+  std::string all;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at) + 1;
+    all += label + text.substr(at, end - at);
+    at = end;
+  }
+  return all;
+}
+
+const std::vector<std::string> labels = {"node01: ", "0: ",     "[0] ", "[1,0]<stdout>:", "2026-01-02T03:04:05.678Z ",
+                                         "> ",       "\x1b[0m", "    "};
+
+TEST(Ibnetdiscover, LabelsBeforeItsLinesArePassedOver) {
+  const Topology plain = import_good({fabric}).topology;
+  for (const std::string& label : labels) {
+    const Topology read = import_good({labelled(fabric, label)}).topology;
+    EXPECT_EQ(read.links().size(), plain.links().size()) << label;
+    EXPECT_EQ(links(read, "leaf0", "spine"), "2 x 50 GB/s net") << label;
+  }
+}
+
+TEST(Slurm, LabelsBeforeItsLinesArePassedOverAndWhatIsTwiceCountsOnce) {
+  const std::string conf =
+      "# two leaves\nSwitchName=s0 Nodes=a,b\nSwitchName=s1 Nodes=c\nSwitchName=t Switches=s0,s1\n";
+  const Topology plain = import_good({conf}).topology;
+  for (const std::string& label : labels) {
+    EXPECT_EQ(links(import_good({labelled(conf, label)}).topology, "s0", "t"), links(plain, "s0", "t")) << label;
+  }
+  EXPECT_EQ(links(import_good({conf + conf}).topology, "a", "s0"), links(plain, "a", "s0"));
+  EXPECT_EQ(refusal(conf + "SwitchName=s0 Nodes=a,d\n"), "a:5:1: 's0' is there twice, with other nodes below it");
+}
+
 TEST(Ibnetdiscover, HostsOfOneNameAreNotOneHost) {
   // Two new machines that call themselves localhost: two hosts, and not one with twice the bandwidth.
   const std::string text = R"(switchguid=0xa(a)
