@@ -45,6 +45,13 @@ double ranks_of(double factor, double limit) {
 
 }  // namespace
 
+bool are_of_all_reduce(const std::vector<PrintedRates>& rows) {
+  return std::ranges::any_of(rows, [](const PrintedRates& row) {
+    const auto algbw = before_rounding(row.algbw), busbw = before_rounding(row.busbw);
+    return algbw && busbw && algbw->low > 0 && busbw->low > algbw->high;
+  });
+}
+
 std::optional<RankRange> implied_ranks(std::string_view collective, const std::vector<PrintedRates>& rows) {
   const auto limit = factor_limit(collective);
   if (!limit) return std::nullopt;

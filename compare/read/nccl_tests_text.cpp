@@ -66,6 +66,7 @@ class TextReader {
       return fail(ErrorCode::invalid_input, fmt::format("{}:1: no row of nccl-tests is in this text", name_),
                   "rows have a size, a count, a type and times in microseconds");
     }
+    tell_collective();
     tell_ranks();
     return std::move(measurements_);
   }
@@ -260,6 +261,18 @@ class TextReader {
     if (empty_rows_ == 0) return;
     measurements_.warnings.push_back(fmt::format("{}: {} of 0 bytes {} left out", name_, counted(empty_rows_, "row"),
                                                  empty_rows_ == 1 ? "is" : "are"));
+  }
+
+  /// Where nothing names what was measured, more bus than algorithm bandwidth does.
+  void tell_collective() {
+    std::set<std::uint32_t> runs;
+    for (std::size_t i = 0; i < rates_.size(); ++i) {
+      const Measurement& row = measurements_.rows[i];
+      if (row.collective.empty() && nccl_tests::are_of_all_reduce(rates_[i])) runs.insert(row.run);
+    }
+    for (Measurement& row : measurements_.rows) {
+      if (row.collective.empty() && runs.contains(row.run)) row.collective = "all_reduce";
+    }
   }
 
   /// Where the devices are not listed, or not all of them, bandwidths tell the ranks.

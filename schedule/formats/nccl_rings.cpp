@@ -177,7 +177,7 @@ std::string missing_nccl_rings(std::string_view text, const std::string& file, c
   const auto rings = read_nccl_log_rings(text, file, topology.rank_count());
   if (!rings || rings->orders.size() >= rings->channels) return {};
   return fmt::format(
-      "{} has {} of NCCL's {} rings: all data goes over these, and lines 'Channel 00/{} : ...' are missing", file,
+      "{} has {} of NCCL's {} rings, which carry all data here: lines 'Channel NN/{} : ...' are cut or left out", file,
       rings->orders.size(), rings->channels, rings->channels);
 }
 

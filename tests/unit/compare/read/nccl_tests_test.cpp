@@ -118,6 +118,17 @@ TEST(NcclTests, RowsOfSeveralRunsInOneTableHaveTheirOwnRanks) {
   EXPECT_EQ(runs.rows[1].ranks, 16U);
 }
 
+TEST(NcclTests, MoreBusThanAlgorithmBandwidthIsAnAllReduce) {
+  // 2(n-1)/n is more than 1 from three ranks on; all other collectives have at most 1.
+  const std::string eight = "  1048576  262144  float  sum  -1  104.9  10.00  17.50  0  104.9  10.00  17.50  0\n";
+  const std::string small = "  1024  256  float  sum  -1  12.5  0.08  0.14  0  12.5  0.08  0.14  0\n";
+  const Measurements runs = read(small + eight, "out.txt");
+  EXPECT_EQ(runs.rows.at(0).collective, "all_reduce");
+  EXPECT_EQ(runs.rows.at(1).ranks, 8U);
+  const std::string shards = "  1048576  32768  float  none  -1  104.9  10.00  8.75  0  104.9  10.00  8.75  0\n";
+  EXPECT_EQ(read(shards, "out.txt").rows.at(0).collective, "");
+}
+
 TEST(NcclTests, RowsOfOldVersionsHaveNoOperation) {
   // 2019 to 2022: an operation only where there is one, a root only where there is one.
   const Measurements gathers = read(
@@ -204,7 +215,7 @@ TEST(NcclTests, BandwidthsTellTheRanks) {
   EXPECT_EQ(describe_ranks(coarse.rows[0]), "24 to 50");
   // A collective whose factor is 1 tells nothing, and neither does one that is not known.
   EXPECT_EQ(describe_ranks(read(row_of(8, 50), "broadcast.log").rows[0]), "");
-  EXPECT_EQ(describe_ranks(read(row_of(8, 50), "out.log").rows[0]), "");
+  EXPECT_EQ(describe_ranks(read("  8  2  float  sum  -1  100.0  50.00  43.75  0\n", "out.log").rows[0]), "");
 }
 
 TEST(NcclTests, AListOfDevicesThatWasCutDoesNotCount) {
