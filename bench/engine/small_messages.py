@@ -17,7 +17,6 @@ import itertools
 import json
 import os
 import pathlib
-import resource
 import statistics
 import subprocess
 import sys
@@ -33,7 +32,8 @@ BUSY_LOOP = ["sh", "-c", "while :; do :; done"]
 PEERS, OURS = ["vader", "ucx"], ["registered", "private"]
 HOLE = 1.1  # A size is a hole when it takes that much longer than a larger one.
 OUTLIER = 3  # A run is an outlier when it takes that many times the median of the runs.
-STRANGERS = 0.05  # Other programs may take that part of a core during a run.
+STRANGERS = 0.1  # Other programs may take that part of a core before and after a run,
+LOOK_SECONDS = 0.2  # in so long a look.
 
 
 @contextlib.contextmanager
@@ -56,19 +56,19 @@ def busy_seconds():
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
-def own_seconds():
-    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in usage)
+def is_quiet():
+    """Whether nothing computes on the machine just now."""
+    begin = busy_seconds()
+    time.sleep(LOOK_SECONDS)
+    return busy_seconds() - begin <= STRANGERS * LOOK_SECONDS
 
 
 def run_once(arguments, number, beside, ranks, variant):
-    """A run, and which part of a core other programs took meanwhile."""
     runner = Runner(arguments.build, arguments)
     runner.round = number
-    begin = time.monotonic(), busy_seconds() - own_seconds()
     with company(beside):
         runner.run("openmpi" if variant in PEERS else "espalier", variant, ranks, [("all_reduce", size) for size in arguments.sizes])
-    return runner, (busy_seconds() - own_seconds() - begin[1]) / (time.monotonic() - begin[0])
+    return runner
 
 
 def load(path):
@@ -87,14 +87,16 @@ def measure(arguments, document):
     done = {(one["round"], one["beside"], one["ranks"], one["variant"]) for one in document["results"]}
     turns = [turn for turn in itertools.product(range(arguments.rounds), arguments.beside, arguments.ranks, arguments.variants)
              if turn not in done]
+    was_quiet = is_quiet()
     for turn in turns:
-        strangers = float("inf")
-        while strangers > STRANGERS:
+        runner = None
+        while runner is None or not was_quiet:
             if time.monotonic() - begin > arguments.at_most:
                 return False
-            runner, strangers = run_once(arguments, *turn)
-            print(f"round {turn[0] + 1}, {turn[1]}, {turn[2]} ranks, {turn[3]}: others took {strangers:.2f} of a core", file=sys.stderr)
-        document["results"] += [dict(result, beside=turn[1], strangers=round(strangers, 3)) for result in runner.results]
+            began_quiet = was_quiet or is_quiet()
+            runner = run_once(arguments, *turn) if began_quiet else None
+            was_quiet = is_quiet()
+        document["results"] += [dict(result, beside=turn[1]) for result in runner.results]
         document["notes"] += runner.remarks
         save(arguments.file, document)
     return True

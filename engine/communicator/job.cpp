@@ -11,6 +11,7 @@
 #include "engine/rendezvous/background_thread.h"
 
 namespace espalier::engine {
+
 Job::Job() = default;
 
 Result<std::shared_ptr<Job>> Job::join(JobOptions options) {
@@ -72,11 +73,11 @@ Result<void> Job::find_transports() {
     if (transport->needs_progress()) progressing_.push_back(transport.get());
   }
   memory_ = std::make_unique<MemoryRegistry>(transports_, *device_);
-  waiting_.emplace(is_oversubscribed, find_cores());
+  make_waiting(is_oversubscribed);
   return check_reach();
 }
 
-RankCores Job::find_cores() const {
+void Job::make_waiting(bool is_oversubscribed) {
   for (const auto& transport : transports_) {
     RankCores::Shown* own = transport->own_core();
     if (own == nullptr) continue;
@@ -85,9 +86,11 @@ RankCores Job::find_cores() const {
       const RankCores::Shown* core = rank == this->rank() ? nullptr : transport->core_of(rank);
       if (core != nullptr) others.push_back(core);
     }
-    return RankCores(*own, std::move(others));
+    const bool knows_all = others.size() + 1 == world();
+    waiting_.emplace(is_oversubscribed, RankCores(*own, std::move(others)), knows_all);
+    return;
   }
-  return {};
+  waiting_.emplace(is_oversubscribed);
 }
 
 Result<bool> Job::attach(Transport& transport) {

@@ -104,7 +104,7 @@ class Job {
   /// Finds out which ranks that are not reached yet a transport reaches; true when all ranks reach all others then.
   Result<bool> attach(Transport& transport);
   Result<void> check_reach() const;
-  [[nodiscard]] RankCores find_cores() const;
+  void make_waiting(bool is_oversubscribed);
   void work();
 
   JobOptions options_;

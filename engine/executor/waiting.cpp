@@ -82,7 +82,7 @@ void Waiting::note_slow_yield() {
 void Waiting::look() {
   looked_ns_ = now_ns();
   if (begun_ns_ == 0) begun_ns_ = looked_ns_;
-  spins_ = looked_ns_ - begun_ns_ < (has_time_to_spin_ ? long_spin_ns : short_spin_ns);
+  spins_ = looked_ns_ - begun_ns_ < (spins_long_ ? long_spin_ns : short_spin_ns);
   if (cores_.knows_others()) shares_core_ = cores_.shares_core();
 }
 

@@ -15,11 +15,10 @@ class Waiting {
   enum class Action : std::uint8_t { spin, yield, sleep };
 
   /// `is_oversubscribed`: this machine runs more ranks of the job than it has cores for them, which decides where
-  /// `cores` knows no others.
-  explicit Waiting(bool is_oversubscribed, RankCores cores = {})
-      : cores_(std::move(cores)),
-        has_time_to_spin_(!is_oversubscribed && cores_.knows_others()),
-        shares_core_(is_oversubscribed) {}
+  /// `cores` knows no others. `knows_all`: `cores` knows every rank of the job, so that none is waited for by a kernel
+  /// or a device that would need this core.
+  explicit Waiting(bool is_oversubscribed, RankCores cores = {}, bool knows_all = false)
+      : cores_(std::move(cores)), spins_long_(!is_oversubscribed && knows_all), shares_core_(is_oversubscribed) {}
 
   /// A call begins.
   void begin_call() {
@@ -54,7 +53,7 @@ class Waiting {
   void note_slow_yield();
 
   RankCores cores_;
-  bool has_time_to_spin_;  ///< There is a core for each rank.
+  bool spins_long_;  ///< There is a core for each rank.
   bool shares_core_;
   bool spins_ = true;  ///< Where it shares no core.
   std::uint32_t passes_ = 0;
