@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -10,7 +11,10 @@
 
 #include "base/random.h"
 #include "planners/bounds/all_reduce_bound.h"
+#include "planners/bounds/cut_bound.h"
+#include "planners/lp/trees/even_trees.h"
 #include "planners/packing/packing.h"
+#include "planners/planning_problem.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
 #include "topology/generate/generate.h"
@@ -129,6 +133,70 @@ TEST(LargeNetworks, NoSimpleSchemeForAnAllReduceIsMuchFasterThanThePacking) {
     EXPECT_LE(time, bounds->floors.reduce_scatter_all_gather * make_rational(103, 100));
     const double tree = one_tree_time(topology, bounds->best.time_per_byte.convert_to<double>());
     EXPECT_LE(time.convert_to<double>(), 1.03 * tree);
+  }
+}
+
+/// Where no exact packing is found, one tree per root of equal weight comes near the bound of Lemma 1 in
+/// docs/bounds.md.
+TEST(LargeNetworks, OneTreePerRootComesNearTheBoundOfAnAllGather) {
+  Random random(4500);
+  for (int round = 0; round < 10; ++round) {
+    const Topology topology = random_network(random, round % 5);
+    SCOPED_TRACE(topology.name() + ", " + std::to_string(topology.rank_count()) + " ranks");
+    const bool inward = round % 2 == 1;
+    const PlanningProblem problem(topology);
+    const auto kind = inward ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
+    const auto collective = *make_collective(kind, topology.rank_count(), std::nullopt);
+    const Rational bound = cut_bound(problem, collective)->time_per_byte;
+    const auto orbits = problem.orbit_graph(false, Symmetry::none);
+    const ResourceGraph& graph = orbits->graph;
+    const EvenTrees found = find_even_trees_of_all(graph, inward, (1 / (bound * graph.unit)).convert_to<double>());
+    const auto& trees = inward ? found.in_trees : found.out_trees;
+    ASSERT_EQ(trees.size(), topology.rank_count());
+    std::vector<std::int64_t> passes(graph.capacity.size(), 0);
+    for (std::uint32_t root = 0; root < trees.size(); ++root) {
+      std::vector<bool> reached(topology.rank_count(), false);
+      for (const RankPath& path : split_paths(graph, trees[root])) {
+        const std::uint32_t child = inward ? path.from : path.to;
+        EXPECT_FALSE(reached[child] || child == root) << "a rank has one parent, the root none";
+        reached[child] = true;
+        for (const std::uint32_t edge : path.edges) {
+          for (const std::uint32_t resource : graph.edges[edge].resources) ++passes[resource];
+        }
+      }
+      EXPECT_EQ(std::ranges::count(reached, true), static_cast<std::ptrdiff_t>(topology.rank_count()) - 1);
+    }
+    Rational time = 0;  // of a byte of S, of which each tree carries the N-th part
+    for (std::size_t r = 0; r < passes.size(); ++r) {
+      const BigInteger carried = graph.capacity[r] * graph.unit * topology.rank_count();
+      time = std::max(time, Rational(BigInteger(passes[r]), carried));
+    }
+    EXPECT_GE(time, bound);
+    EXPECT_LE(time, bound * make_rational(103, 100));
+  }
+}
+
+/// Of m boxes 2 (m - 1) messages of S bytes leave one for another (Lemma 9), so that no all_reduce takes less than
+/// 2 (m - 1) S over the sum of what all boxes' NICs carry.
+TEST(LargeNetworks, TheFloorOfAnAllReduceCountsWhatBoxesSendEachOther) {
+  Random random(4600);
+  for (int round = 0; round < 4; ++round) {
+    const std::int64_t boxes = random.between(9, 14);
+    Topology topology = *generate_rail_boxes({.boxes = boxes});
+    std::vector<std::string> dead;
+    for (std::size_t v = 0; v < topology.node_count(); ++v) {
+      if (topology.nodes()[v].kind == NodeKind::nic && random.below(10) == 0) dead.push_back(topology.nodes()[v].id);
+    }
+    topology = *without(topology, dead);
+    BigInteger leaving = 0;
+    for (const Link& link : topology.links()) {
+      if (topology.node(link.tail).host.empty() == topology.node(link.head).host.empty()) continue;
+      if (!topology.node(link.tail).host.empty()) leaving += link.bandwidth().bytes_per_second;
+    }
+    ASSERT_GT(leaving, 0);
+    const auto bounds = all_reduce_bounds(topology);
+    ASSERT_TRUE(bounds);
+    EXPECT_GE(bounds->best.time_per_byte, Rational(BigInteger(2 * (boxes - 1)), leaving));
   }
 }
 
