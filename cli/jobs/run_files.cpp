@@ -7,10 +7,12 @@
 namespace espalier::cli {
 namespace {
 
-bool lacks_collective(const compare::RunFile& run) {
+/// Whether rows of a table do not name their collective, or it is this one, which bandwidths may have told.
+bool takes_collective(const compare::RunFile& run, const std::string& collective) {
   const auto* const measured = std::get_if<compare::Measurements>(&run);
-  return measured != nullptr &&
-         std::ranges::any_of(measured->rows, [](const compare::Measurement& row) { return row.collective.empty(); });
+  return measured != nullptr && std::ranges::any_of(measured->rows, [&](const compare::Measurement& row) {
+           return row.collective.empty() || row.collective == collective;
+         });
 }
 
 }  // namespace
@@ -27,7 +29,7 @@ OrStop<NamedRuns> load_runs(const Console& console, const std::vector<std::strin
     if (!text) return stop(text.error());
     const std::string name = path == "-" ? "<stdin>" : path;
     auto run = compare::read_run(*text, name, compare::NcclTestsHints{});
-    if (run && !collective.empty() && lacks_collective(*run)) {
+    if (run && !collective.empty() && takes_collective(*run, collective)) {
       is_needed = true;
       run = compare::read_run(*text, name, compare::NcclTestsHints{collective});
     }
