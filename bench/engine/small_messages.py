@@ -134,23 +134,29 @@ def examine(tables):
                    "holes": find_holes(times)}
 
 
-def format_cell(values, peer):
-    median = statistics.median(values)
-    ratio = f" ({peer / median:.2f})" if peer is not None else ""
-    return f"{format_time(median)}{ratio}, {max(values) / median:.1f}"
+def format_row(table, size):
+    """Open MPI's median and ours, which are bold where they are above it."""
+    peer = best_peer(table, size)
+    line = [format_time(peer) if peer is not None else "-"]
+    for variant in OURS:
+        values = table.get(variant, {}).get(size)
+        median = statistics.median(values) if values else None
+        mark = "**" if median is not None and peer is not None and median > peer else ""
+        line.append(f"{mark}{format_time(median)}{mark}" if median is not None else "-")
+    return line
 
 
 def print_tables(document):
     tables = medians(document["results"])
-    for (beside, ranks), table in sorted(tables.items(), key=lambda item: (list(COMPANIES).index(item[0][0]), item[0][1])):
-        runs = max(len(values) for rows in table.values() for values in rows.values())
-        print(f"\n{ranks} ranks, {beside}, {runs} runs: the median (times as fast as Open MPI), the slowest run over it\n")
-        print("| size | Open MPI | " + " | ".join(OURS) + " |\n|---|---|" + "---|" * len(OURS))
-        for size in sorted({size for rows in table.values() for size in rows}):
-            peer = best_peer(table, size)
-            line = [format_size(size), format_time(peer) if peer is not None else "-"]
-            line += [format_cell(table[variant][size], peer) if size in table.get(variant, {}) else "-" for variant in OURS]
-            print("| " + " | ".join(line) + " |")
+    for ranks in sorted({ranks for _, ranks in tables}):
+        columns = {beside: tables[beside, ranks] for beside in COMPANIES if (beside, ranks) in tables}
+        counts = {len(values) for table in columns.values() for rows in table.values() for values in rows.values()}
+        print(f"\n{ranks} ranks, medians of {' to '.join(str(count) for count in sorted({min(counts), max(counts)}))} runs\n")
+        print("| size | " + " | ".join(f"{beside}: Open MPI | {' | '.join(OURS)}" for beside in columns) + " |")
+        print("|---|" + "---|---|---|" * len(columns))
+        for size in sorted({size for table in columns.values() for rows in table.values() for size in rows}):
+            fields = [field for table in columns.values() for field in format_row(table, size)]
+            print(f"| {format_size(size)} | " + " | ".join(fields) + " |")
     print("\n| beside | ranks | memory | cells | slower than Open MPI | with a run over 3 times its median | that take over 1.1 times "
           "a larger size's time |\n|---|---|---|---|---|---|---|")
     for row in examine(tables):
