@@ -151,7 +151,7 @@ def print_tables(document):
     for ranks in sorted({ranks for _, ranks in tables}):
         columns = {beside: tables[beside, ranks] for beside in COMPANIES if (beside, ranks) in tables}
         counts = {len(values) for table in columns.values() for rows in table.values() for values in rows.values()}
-        print(f"\n{ranks} ranks, medians of {' to '.join(str(count) for count in sorted({min(counts), max(counts)}))} runs\n")
+        print(f"\n{ranks} ranks, runs of which it is the median: {' to '.join(str(count) for count in sorted({min(counts), max(counts)}))}\n")
         print("| size | " + " | ".join(f"{beside}: Open MPI | {' | '.join(OURS)}" for beside in columns) + " |")
         print("|---|" + "---|---|---|" * len(columns))
         for size in sorted({size for table in columns.values() for rows in table.values() for size in rows}):
