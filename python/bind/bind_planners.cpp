@@ -56,6 +56,20 @@ struct PlanRequest {
   std::string launch;
 };
 
+/// "packing/h2t3": a packing of a height and so many trees a root, as tables print it.
+bool is_packing_variant(const std::string& algorithm) { return algorithm.starts_with("packing/"); }
+
+/// The variant of the packing that is called so.
+const planners::Candidate& variant_called(const std::string& name, const planners::Candidates& candidates) {
+  if (const auto* const found = candidates.find(name)) return *found;
+  std::string others;
+  for (const planners::Candidate& candidate : candidates.made) {
+    if (is_packing_variant(candidate.planner)) others += (others.empty() ? "there are " : ", ") + candidate.planner;
+  }
+  throw ErrorRaised({ErrorCode::unsupported, "no packing called " + name + " is worth having here",
+                     others.empty() ? "use packing; k and max_depth limit its trees" : others});
+}
+
 /// Those that the algorithm stands for; packing within the limits.
 std::vector<planners::Planner> planners_of(const PlanRequest& request) {
   std::vector<planners::Planner> found;
@@ -67,10 +81,11 @@ std::vector<planners::Planner> planners_of(const PlanRequest& request) {
       if (request.algorithm == "nccl" || request.algorithm == planner.name) found.push_back(planner);
     }
   }
-  if (found.empty()) found.push_back(value_of(planners::find_planner(request.algorithm)));
+  const bool is_variant = is_packing_variant(request.algorithm);
+  if (found.empty()) found.push_back(value_of(planners::find_planner(is_variant ? "packing" : request.algorithm)));
   if (!request.limits.any()) return found;
   const auto packing = std::ranges::find(found, "packing", &planners::Planner::name);
-  if (packing == found.end()) {
+  if (packing == found.end() || is_variant) {
     throw ErrorRaised({ErrorCode::unsupported,
                        "k and max_depth shape the trees of packing, not of " + request.algorithm,
                        "plan with algorithm=\"packing\", or leave them out"});
@@ -102,12 +117,15 @@ Plan plan(std::shared_ptr<Topology> topology, const std::string& name, const Pla
   planners::CandidateOptions options;
   options.context.on_round = [](const planners::ProgramRound&) { check_signals(); };
   const bool is_choice = request.algorithm == "auto" || request.algorithm == "nccl";
-  options.for_choice = request.algorithm == "auto" && !request.limits.any();
+  const bool is_variant = is_packing_variant(request.algorithm);
+  options.for_choice = (request.algorithm == "auto" && !request.limits.any()) || is_variant;
+  if (is_variant) options.named.push_back(request.algorithm);
   options.least_size = costs ? Bytes{} : Bytes{request.size};
   if (costs) options.paths = costs->profile.paths;
   const planners::Candidates candidates = value_of(planners::make_candidates(
       *topology, collective, planners_of(request), options, [](std::string_view) { check_signals(); }));
   if (candidates.made.empty()) throw ErrorRaised(candidates.refused.front().error);
+  if (is_variant) return {topology, variant_called(request.algorithm, candidates).schedule, true};
   if (!is_choice) return {topology, candidates.made.front().schedule, true};
   if (!costs) return {topology, fastest(candidates, *topology, {request.size}), true};
   forecast::ProfiledRuns runs(*topology, candidates, *costs);

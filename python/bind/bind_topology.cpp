@@ -1,3 +1,5 @@
+#include <variant>
+
 #include "python/bind/bindings.h"
 #include "topology/analysis/describe.h"
 #include "topology/draw/topology_svg.h"
@@ -77,6 +79,14 @@ Topology generate(const std::string& family, const std::vector<std::int64_t>& si
                      "known are ring, torus, mesh, hypercube, full, fat-tree, random"});
 }
 
+/// One name or several.
+using Names = std::variant<std::string, std::vector<std::string>>;
+
+std::vector<std::string> listed(const Names& names) {
+  if (const auto* const one = std::get_if<std::string>(&names)) return {*one};
+  return std::get<std::vector<std::string>>(names);
+}
+
 }  // namespace
 
 void bind_topology(py::module_& module) {
@@ -102,30 +112,28 @@ void bind_topology(py::module_& module) {
           "second, `latency` in seconds, per cable and direction.")
       .def(
           "without",
-          [](const Topology& topology, const std::vector<std::string>& names) {
-            return value_of(without(topology, names));
-          },
+          [](const Topology& topology, const Names& names) { return value_of(without(topology, listed(names))); },
           py::arg("names"), "What is left when these nodes, hosts or links (\"gpu0-gpu1\") fail.")
       .def(
           "slow",
-          [](const Topology& topology, const std::vector<std::string>& names) {
-            return value_of(slow_down(topology, names));
-          },
+          [](const Topology& topology, const Names& names) { return value_of(slow_down(topology, listed(names))); },
           py::arg("names"), "The topology with links at a part of their rates: \"gpu0-gpu1=25%\".")
       .def_property_readonly("name", &Topology::name)
       .def_property_readonly("rank_count", &Topology::rank_count, "How many nodes take part in collectives.")
       .def_property_readonly("node_count", &Topology::node_count)
       .def_property_readonly("link_count", &Topology::link_count, "Directed links; a duplex cable is two.")
       .def("rank_name",
-           [](const Topology& topology, std::size_t rank) {
-             if (rank >= topology.rank_count()) throw py::index_error("no such rank");
-             return topology.rank_name(Rank(rank));
+           [](const Topology& topology, std::int64_t rank) {
+             if (rank < 0 || static_cast<std::size_t>(rank) >= topology.rank_count())
+               throw py::index_error("no such rank");
+             return topology.rank_name(Rank(static_cast<std::size_t>(rank)));
            })
       .def(
           "link_name",
-          [](const Topology& topology, std::size_t link) {
-            if (link >= topology.link_count()) throw py::index_error("no such link");
-            return topology.link_name(LinkId(link));
+          [](const Topology& topology, std::int64_t link) {
+            if (link < 0 || static_cast<std::size_t>(link) >= topology.link_count())
+              throw py::index_error("no such link");
+            return topology.link_name(LinkId(static_cast<std::size_t>(link)));
           },
           "\"gpu0>gpu1\".")
       .def(

@@ -8,7 +8,9 @@ import weakref
 import numpy
 
 from . import _espalier
+from ._checks import as_name
 from ._interrupt import end_calls_on_interrupt
+from ._units import whole_number
 from .errors import Error
 
 _open = weakref.WeakSet()
@@ -122,6 +124,8 @@ class Communicator:
             self._calls -= 1
 
     def _collective(self, kind, send, receive, op="sum", root=0, asynchronous=False, shares=None):
+        op = "avg" if op == "mean" else as_name(op, "an operation's name", "sum, prod, min, max, avg or mean")
+        root = whole_number(root, "the root")
         if asynchronous:
             return Handle(self, self._inner.start(kind, as_array(send), as_array(receive), op, root, shares), receive)
         self._calls += 1
@@ -137,7 +141,7 @@ class Communicator:
         return self._inner.transports
 
     def all_reduce(self, send, receive=None, op="sum", asynchronous=False):
-        """Adds up `send` of all ranks; in place where there is no `receive`. `op`: sum, prod, min, max, avg."""
+        """Adds up `send` of all ranks; in place where there is no `receive`. `op`: sum, prod, min, max, avg (or mean, numpy's word)."""
         return self._collective("all_reduce", send, send if receive is None else receive, op, 0, asynchronous)
 
     def reduce(self, send, receive=None, op="sum", root=0, asynchronous=False):
@@ -231,11 +235,11 @@ class Communicator:
         >>> espalier.run(swapping.swap, 2, 5)
         [15.0, 5.0]
         """
-        self._call(lambda inner: inner.send(as_array(array), peer))
+        self._call(lambda inner: inner.send(as_array(array), whole_number(peer, "a rank")))
 
     def receive(self, array, peer):
         """From one rank, which sends it."""
-        self._call(lambda inner: inner.receive(as_array(array), peer))
+        self._call(lambda inner: inner.receive(as_array(array), whole_number(peer, "a rank")))
         return array
 
     def barrier(self):

@@ -4,6 +4,7 @@ import math
 
 import numpy
 
+from ._checks import as_topology
 from ._plans import Schedule, plan
 from ._simulation import Simulator, simulate
 from ._tables import Table
@@ -108,7 +109,7 @@ def gossip(topology):
     >>> isinstance(ring, espalier.Gossip), float(ring.weights.sum()), ring.schedule.algorithm
     (True, 8.0, 'gossip')
     """
-    ways = _neighbours(topology)
+    ways = _neighbours(as_topology(topology))
     ways = {pair: way for pair, way in ways.items() if pair[::-1] in ways}  # Weights are symmetric.
     ranks = topology.rank_count
     degrees = [sum(pair[0] == rank for pair in ways) for rank in range(ranks)]

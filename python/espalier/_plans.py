@@ -8,6 +8,7 @@ import typing
 import numpy
 
 from . import _espalier
+from ._checks import as_name, as_topology
 from ._tables import Table
 from ._topology import find_profile, ranks_text, root_number
 from ._units import as_integer, parse_size, whole_number
@@ -52,6 +53,10 @@ def _shares_of(shares):
     return [] if shares is None else [whole_number(share, "a share") for share in shares]
 
 
+def _collective(name):
+    return as_name(name, "a collective's name", "all_reduce, all_gather, ...")
+
+
 def bound(topology, collective, root=None, shares=None):
     """The exact limit of a collective on a topology. Long ones release the GIL.
 
@@ -63,12 +68,14 @@ def bound(topology, collective, root=None, shares=None):
     >>> bound(Topology.generate("ring", [4], bandwidth=25e9), "all_gather", shares=[1, 0, 0, 0]).what
     'all S bytes of shards have to leave it'
     """
-    return Bound(*_espalier._bound(topology, collective, root_number(root), _shares_of(shares)))
+    return Bound(*_espalier._bound(as_topology(topology), _collective(collective), root_number(root), _shares_of(shares)))
 
 
 def plan(topology, collective, algorithm="auto", size="64M", root=None, shares=None, k=None, max_depth=None, ranks=None, groups=None,
          profile=None):
     """A verified schedule by one of `planners()`, or by "auto" the one that is fastest at `size`; `shares` as in `bound`.
+
+    Variants of the packing go by the names that tables print, such as "packing/h2t3": no tree higher than 2, 3 trees a root.
 
     Args:
         k: of packing: so many trees of equal weight per root.
@@ -91,6 +98,8 @@ def plan(topology, collective, algorithm="auto", size="64M", root=None, shares=N
     >>> plan(machine, "all_reduce", profile="nccl-volta", algorithm="nccl").algorithm
     'ring'
     """
+    as_topology(topology), _collective(collective)
+    as_name(algorithm, "a planner's name", "auto, or one of " + ", ".join(planners()))
     if groups is not None:
         if algorithm != "auto" or (k, max_depth, ranks, profile) != (None, None, None, None):
             raise Error("unsupported", "groups are planned by one program: algorithm, k, max_depth, ranks and profile do not go with them",
@@ -163,7 +172,7 @@ def from_arrays(topology, collective, units, slices, routes, transfers, root=Non
     ...     print(error.message.split(":")[0])
     the schedule breaks rule S7
     """
-    return Schedule._build(topology, collective, root_number(root), whole_number(units, "units", 1), _rows(slices, 4, "slices"),
+    return Schedule._build(as_topology(topology), _collective(collective), root_number(root), whole_number(units, "units", 1), _rows(slices, 4, "slices"),
                           [_route(route) for route in routes], _rows(transfers, 5, "transfers"), algorithm)
 
 

@@ -3,6 +3,7 @@ import os
 import weakref
 
 from . import _espalier
+from ._checks import as_name, as_schedule
 from ._plans import Schedule, bound
 from ._tables import Table
 from ._topology import find_profile
@@ -141,10 +142,13 @@ def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timelin
     if profile is not None and (chunk is not None or ahead is not None or timeline):
         raise Error("invalid_input", "chunk, ahead and timeline do not go with a profile", "leave them out")
     sizes = list(size) if is_several(size) else [size]
+    as_name(model, "a model's name", '"link" or "fair"')
+    if not isinstance(schedule, Schedule) and not isinstance(schedule, (list, tuple)):
+        as_schedule(schedule)
     if not isinstance(schedule, Schedule):
         if profile is not None or timeline:
             raise Error("unsupported", "profile and timeline are of one schedule", "simulate each alone, or leave them out")
-        schedules = list(schedule)
+        schedules = [as_schedule(each) for each in schedule]
         runs = [_simulate_together(schedules, each, chunk, ahead, model) for each in sizes]
     else:
         simulator, limit = _prepare(schedule)

@@ -2,6 +2,7 @@
 import concurrent.futures
 import os
 
+from ._checks import as_topology
 from ._plans import plan
 from ._simulation import simulate
 from ._tables import Table
@@ -25,7 +26,7 @@ def sweep(topologies, collectives="all_reduce", algorithms="auto", sizes="64M", 
     >>> [(row["algorithm"], row["size"]) for row in rows]
     [('ring', 1048576), ('ring', 67108864), ('tree', 1048576), ('tree', 67108864)]
     """
-    cases = [(topology, collective, algorithm) for topology in _listed(topologies) for collective in _listed(collectives)
+    cases = [(as_topology(topology), collective, algorithm) for topology in _listed(topologies) for collective in _listed(collectives)
              for algorithm in _listed(algorithms)]
     sizes = [parse_size(size) for size in _listed(sizes)]
 

@@ -358,5 +358,58 @@ class Planning(unittest.TestCase):
         self.assertTrue(row["planner"].startswith(espalier.plan(machine, "all_reduce", size="1K", profile="nccl-volta").algorithm))
 
 
+class Refusals(unittest.TestCase):
+    """What is given in a wrong place is told in this project's words, wherever it is given."""
+
+    def test_wrong_kinds_of_arguments(self):
+        machine = espalier.Topology.load("dgx1v")
+        ring = espalier.plan(machine, "all_reduce", "ring")
+        ranks = espalier.Communicator(rank=0, world=1)
+        array = numpy.ones(4, numpy.float32)
+        for call, told in [
+                (lambda: espalier.simulate(machine), "a Topology is given where a Schedule belongs"),
+                (lambda: espalier.simulate("dgx1v"), "'dgx1v' is given where a Schedule belongs"),
+                (lambda: espalier.simulate(None), "a NoneType is given where a Schedule belongs"),
+                (lambda: espalier.simulate([ring, machine]), "a Topology is given where a Schedule belongs"),
+                (lambda: espalier.simulate(ring, -1), "a size of -1 bytes"),
+                (lambda: espalier.simulate(ring, "1M", model=3), "a int is given where a model's name belongs"),
+                (lambda: espalier.bound(ring, "all_reduce"), "a Schedule is given where a Topology belongs"),
+                (lambda: espalier.bound(machine, 3), "a int is given where a collective's name belongs"),
+                (lambda: espalier.plan("dgx1v", "all_reduce"), "'dgx1v' is given where a Topology belongs"),
+                (lambda: espalier.plan(machine, "all_reduce", None), "a NoneType is given where a planner's name belongs"),
+                (lambda: espalier.plan(machine, "all_reduce", groups=["gpu[0-3]"], algorithm=4), "a int is given where"),
+                (lambda: espalier.sweep(ring), "a Schedule is given where a Topology belongs"),
+                (lambda: espalier.gossip("dgx1v"), "'dgx1v' is given where a Topology belongs"),
+                (lambda: espalier.Schedule.from_arrays("x", "broadcast", 1, [], [], []), "'x' is given where a Topology"),
+                (lambda: ranks.all_reduce(array, op=3), "a int is given where an operation's name belongs"),
+                (lambda: ranks.broadcast(array, root=-1), "the root is -1"),
+                (lambda: ranks.send(array, -5), "a rank is -5")]:
+            with self.subTest(told=told), self.assertRaises(espalier.Error) as raised:
+                call()
+            self.assertIn(told, raised.exception.message)
+        for wrong in (-1, 8):
+            self.assertRaises(IndexError, machine.rank_name, wrong)
+
+    def test_numpys_word_for_the_average(self):
+        array = numpy.array([3.0, 5.0])
+        espalier.Communicator(rank=0, world=1).all_reduce(array, op="mean")
+        self.assertEqual(array.tolist(), [3.0, 5.0])
+
+    def test_variants_of_the_packing_by_name(self):
+        machine = espalier.Topology.load("dgx1v")
+        with self.assertRaises(espalier.Error) as raised:
+            espalier.plan(machine, "all_gather", "packing/h99t99", size="1K")
+        self.assertIn("no packing called packing/h99t99", raised.exception.message)
+        named = raised.exception.help.removeprefix("there are ").split(", ")
+        for name in named:  # Height and trees are as the name says: no other is higher or has more.
+            schedule = espalier.plan(machine, "all_gather", name, size="1K")
+            self.assertEqual(schedule.verify(), [])
+        self.assertGreater(len({len(espalier.plan(machine, "all_gather", name, size="1K").transfers) for name in named}), 1)
+
+    def test_one_name_is_as_good_as_a_list(self):
+        machine = espalier.Topology.load("dgx1v")
+        self.assertEqual(machine.without("gpu0-gpu1").to_yaml(), machine.without(["gpu0-gpu1"]).to_yaml())
+
+
 if __name__ == "__main__":
     unittest.main()
