@@ -27,7 +27,10 @@ if(NOT BLISS_FOUND)  # Its own Makefile installs no file for pkg-config.
   include_directories(SYSTEM ${ESPALIER_BLISS_INCLUDE})
 endif()
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
-pkg_check_modules(IBVERBS IMPORTED_TARGET libibverbs)  # without it there is no transport verbs
+option(ESPALIER_VERBS "RDMA, where libibverbs is: it loads the drivers of the machine that it is installed on" ON)
+if(ESPALIER_VERBS)
+  pkg_check_modules(IBVERBS IMPORTED_TARGET libibverbs)  # without it there is no transport verbs
+endif()
 # The command's allocator; sanitizers bring their own. Without it glibc's serves, which takes a fifth longer on large plans.
 find_path(ESPALIER_MIMALLOC_INCLUDE mimalloc.h)
 find_library(ESPALIER_MIMALLOC_LIBRARY mimalloc)
