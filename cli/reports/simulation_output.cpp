@@ -8,9 +8,9 @@
 #include "base/format_units.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/condition_flags.h"
+#include "cli/output/describe_repaired.h"
 #include "cli/output/table.h"
 #include "cli/reports/describe_bound.h"
-#include "cli/output/describe_repaired.h"
 #include "sim/core/utilisation.h"
 
 namespace espalier::cli {
