@@ -71,11 +71,6 @@ if(TARGET espalier_python)
     install(DIRECTORY configs DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT wheel)
     install(TARGETS espalier_command RUNTIME DESTINATION ${ESPALIER_PYTHON_INSTALL}/bin COMPONENT wheel)
     install(PROGRAMS python/command.py DESTINATION ${SKBUILD_SCRIPTS_DIR} RENAME espalier COMPONENT wheel)
-  else()
-    file(RELATIVE_PATH espalier_python_configs "/x/${ESPALIER_PYTHON_INSTALL}" "/x/${CMAKE_INSTALL_DATADIR}/espalier/configs")
-    install(CODE "
-      file(CREATE_LINK \"${espalier_python_configs}\"
-        \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${ESPALIER_PYTHON_INSTALL}/configs\" SYMBOLIC)" COMPONENT python)
   endif()
   install(TARGETS espalier_python LIBRARY DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT ${espalier_python_component})
   install(DIRECTORY python/espalier/ DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT ${espalier_python_component}
@@ -83,4 +78,10 @@ if(TARGET espalier_python)
   # What espalier.torch is compiled from at its first import.
   install(DIRECTORY python/torch DESTINATION ${ESPALIER_PYTHON_INSTALL}/torch_sources/python COMPONENT ${espalier_python_component})
   install(FILES python/bind/engine_api.h DESTINATION ${ESPALIER_PYTHON_INSTALL}/torch_sources/python/bind COMPONENT ${espalier_python_component})
+  if(NOT SKBUILD)  # Last, when the folder is there.
+    file(RELATIVE_PATH espalier_python_configs "/x/${ESPALIER_PYTHON_INSTALL}" "/x/${CMAKE_INSTALL_DATADIR}/espalier/configs")
+    install(CODE "
+      file(CREATE_LINK \"${espalier_python_configs}\"
+        \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${ESPALIER_PYTHON_INSTALL}/configs\" SYMBOLIC)" COMPONENT python)
+  endif()
 endif()
