@@ -32,7 +32,7 @@ BUSY_LOOP = ["sh", "-c", "while :; do :; done"]
 PEERS, OURS = ["vader", "ucx"], ["registered", "private"]
 HOLE = 1.1  # A size is a hole when it takes that much longer than a larger one.
 OUTLIER = 3  # A run is an outlier when it takes that many times the median of the runs.
-STRANGERS = 0.1  # Other programs may take that part of a core before and after a run,
+OTHERS_SHARE = 0.1  # Other programs may take that part of a core before and after a run,
 LOOK_SECONDS = 0.2  # in so long a look.
 
 
@@ -60,7 +60,7 @@ def is_quiet():
     """Whether nothing computes on the machine just now."""
     begin = busy_seconds()
     time.sleep(LOOK_SECONDS)
-    return busy_seconds() - begin <= STRANGERS * LOOK_SECONDS
+    return busy_seconds() - begin <= OTHERS_SHARE * LOOK_SECONDS
 
 
 def run_once(arguments, number, beside, ranks, variant):

@@ -19,7 +19,7 @@ constexpr std::uint32_t passes_per_look = 16;  ///< At clock and cores.
 constexpr std::uint32_t most_yields = 64;
 /// Longer than ranks compute between two waits for each other, and less than a time slice: another program had it.
 constexpr std::int64_t slow_yield_ns = 300'000;
-constexpr std::uint32_t most_backoff = 4096;
+constexpr std::uint32_t max_backoff = 4096;
 /// A program that computes and is as important as ranks takes its slice nearly every time that it can have it; one that
 /// is nice does once in a hundred, and costs less than sleeps do.
 constexpr std::uint32_t rare_yields = 16;
@@ -71,11 +71,11 @@ Waiting::Action Waiting::yield() {
 void Waiting::note_slow_yield() {
   const bool is_rare = std::exchange(fast_yields_, 0) > rare_yields;
   if (is_rare) {
-    next_backoff_ = least_backoff;
+    next_backoff_ = min_backoff;
     return;
   }
   backoff_ = next_backoff_;
-  next_backoff_ = std::min(2 * next_backoff_, most_backoff);
+  next_backoff_ = std::min(2 * next_backoff_, max_backoff);
   yields_ = most_yields;  // Of this wait.
 }
 

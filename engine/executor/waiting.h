@@ -44,7 +44,7 @@ class Waiting {
 
  private:
   static constexpr std::uint32_t first_spins = 16;
-  static constexpr std::uint32_t least_backoff = 64;
+  static constexpr std::uint32_t min_backoff = 64;
 
   [[nodiscard]] bool may_yield();
   /// At the clock, and who is on this core.
@@ -58,9 +58,9 @@ class Waiting {
   bool spins_ = true;  ///< Where it shares no core.
   std::uint32_t passes_ = 0;
   std::uint32_t yields_ = 0;
-  std::uint32_t fast_yields_ = 0;               ///< Since one took long.
-  std::uint32_t backoff_ = 0;                   ///< Waits that go without yields, because one took long.
-  std::uint32_t next_backoff_ = least_backoff;  ///< Twice as many when it takes long again.
+  std::uint32_t fast_yields_ = 0;             ///< Since one took long.
+  std::uint32_t backoff_ = 0;                 ///< Waits that go without yields, because one took long.
+  std::uint32_t next_backoff_ = min_backoff;  ///< Twice as many when it takes long again.
   std::int64_t begun_ns_ = 0;
   std::int64_t looked_ns_ = 0;
 };

@@ -166,7 +166,8 @@ Attempt<HubConnection> try_handshake(const Identity& identity, const std::string
 Result<HubConnection> connect_to_hub(const Identity& identity, const std::string& host, std::uint16_t port,
                                      Time deadline) {
   constexpr milliseconds longest_pause{100};
-  /// A hub turns ranks away while strangers of their address take every place, some of which become free at any time.
+  /// A hub turns ranks away while unauthenticated connections from their address take every place; places become free
+  /// at any time.
   constexpr milliseconds pause_when_turned_away{2};
   milliseconds pause{1};
   std::optional<Time> taken_since;
