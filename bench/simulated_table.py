@@ -1,59 +1,56 @@
 #!/usr/bin/env python3
-"""Simulated times at four sizes on every shipped machine, for docs/benchmarks.md.
+"""Simulated bus bandwidth and times on every shipped machine, for docs/benchmarks.md.
 
-    bench/simulated_table.py build/bench/espalier [COLLECTIVE] [MOST_RANKS] > table.md
+    bench/simulated_table.py build/bench/espalier COLLECTIVE [--max-ranks N] > table.md
 
-Times in microseconds for ring, tree, packing and auto, and the bus bandwidth of auto as a part of the proven bound.
+Links alone (`--profile ideal`). Bus bandwidth in GB/s of the bound and of ring, tree, packing and auto at 1 GiB, then what auto takes at three
+smaller sizes in microseconds. The simulator is deterministic: the same rows on every machine.
 """
+import argparse
 import json
 import pathlib
 import subprocess
-import sys
 
-NAMES = {2**10: "1 KiB", 2**20: "1 MiB", 2**24: "16 MiB", 2**30: "1 GiB"}
-SWEEPS = [["-b", "1K", "-e", "1G", "-f", "1024"], ["-s", "16M"]]  # every sweep plans once
+MACHINES = pathlib.Path(__file__).resolve().parent.parent / "configs"
+SIZES = {"1K": 2**10, "1M": 2**20, "16M": 2**24, "1G": 2**30}
+PLANNERS = ["ring", "tree", "packing", "auto"]
+HEAD = ["machine", "ranks", "bound", *PLANNERS, "auto, 1 KiB", "1 MiB", "16 MiB"]
 
 
-def simulate(command, machine, collective, planners):
-    """Results by size and algorithm."""
-    results = {size: {} for size in NAMES}
-    for sweep in SWEEPS:
-        run = subprocess.run(
-            [command, "simulate", machine, collective, "-a", planners, *sweep, "--json"],
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        for entry in json.loads(run.stdout)["results"] if run.returncode == 0 else []:
-            results[entry["size"]][entry["algorithm"]] = entry
-    return results
+def answer(arguments):
+    """What a command prints as JSON, or nothing where the machine cannot do what was asked."""
+    run = subprocess.run([*arguments, "--json"], capture_output=True, text=True, timeout=1200, check=False)
+    return json.loads(run.stdout) if run.returncode == 0 else None
+
+
+def row(command, path, collective, max_ranks):
+    """The cells of one machine; None for one with more ranks, or with none to ask."""
+    bound = answer([command, "bound", str(path), collective])
+    if bound is None:
+        return None
+    ranks = bound["ranks"] if isinstance(bound["ranks"], int) else len(bound["ranks"])
+    if ranks > max_ranks:
+        return None
+    asked = [command, "simulate", str(path), collective, "--profile", "ideal", "-a", ",".join(PLANNERS), "-s", ",".join(SIZES)]
+    simulated = answer(asked)
+    results = {(entry["algorithm"], entry["size"]): entry for entry in simulated["results"]}
+    rates = [simulated["bound"]["busbw"], *(results[planner, SIZES["1G"]]["busbw"] for planner in PLANNERS)]
+    cells = [path.stem, str(ranks), *(f"{rate / 1e9:.1f}" for rate in rates)]
+    return cells + [f"{results['auto', SIZES[size]]['time'] * 1e6:.1f} us" for size in ("1K", "1M", "16M")]
 
 
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    command = sys.argv[1]
-    collective = sys.argv[2] if len(sys.argv) > 2 else "all_reduce"
-    most_ranks = int(sys.argv[3]) if len(sys.argv) > 3 else 128
-    print("| machine | ranks | size | ring | tree | packing | auto | chosen | of the bound |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for path in sorted(pathlib.Path(__file__).parent.parent.joinpath("configs").glob("*.yaml")):
-        shown = subprocess.run([command, "bound", str(path), collective, "--json"], capture_output=True, text=True, check=False)
-        if shown.returncode != 0:
-            continue
-        ranks = json.loads(shown.stdout)["ranks"]
-        count = ranks if isinstance(ranks, int) else len(ranks)
-        if count > most_ranks:
-            continue
-        results = simulate(command, str(path), collective, "ring,tree,packing,auto")
-        for size, single in results.items():
-            run = single.get("auto")
-            chosen = run.get("planner", "-") if run else "-"
-            cells = [f"{single[p]['time'] * 1e6:.1f}" if p in single else "-" for p in ("ring", "tree", "packing")]
-            auto = f"{run['time'] * 1e6:.1f}" if run else "-"
-            part = f"{100 * run['of_bound']:.1f} %" if run and run.get("of_bound") else "-"
-            print(f"| {path.stem} | {count} | {NAMES[size]} | {' | '.join(cells)} | {auto} | {chosen} | {part} |", flush=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command")
+    parser.add_argument("collective")
+    parser.add_argument("--max-ranks", type=int, default=1024)
+    options = parser.parse_args()
+    print("| " + " | ".join(HEAD) + " |")
+    print("|" + "---|" * len(HEAD))
+    for path in sorted(MACHINES.glob("*.yaml")):
+        cells = row(options.command, path, options.collective, options.max_ranks)
+        if cells:
+            print("| " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
