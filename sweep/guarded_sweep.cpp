@@ -56,6 +56,7 @@ struct Child {
 Result<Child> start_child(const std::function<bool(int rows)>& work) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail(ErrorCode::unavailable, "no pipe: " + error_text(errno));
+  const pid_t parent = getpid();
   const pid_t process = fork();
   if (process < 0) {
     const std::string why = error_text(errno);
@@ -67,6 +68,7 @@ Result<Child> start_child(const std::function<bool(int rows)>& work) {
     return Child{process, ends[0]};
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);  // It ended before it could have been heard of.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) std::signal(signal, SIG_DFL);
   close(ends[0]);
   const bool is_done = work(ends[1]);

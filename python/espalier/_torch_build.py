@@ -7,6 +7,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -19,19 +20,25 @@ NEEDED = ("Debian and Ubuntu: apt-get install g++ python3-dev; g++ 11 or clang++
 
 
 def cache_folder():
-    """Where what was compiled is kept: XDG_CACHE_HOME, else ~/.cache; a folder of this user's alone where neither can be written."""
+    """Where what was compiled is kept: XDG_CACHE_HOME, else ~/.cache; a folder of this user's alone where neither is the user's own."""
     root = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "espalier"
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        if os.access(root, os.W_OK):
+        root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if os.access(root, os.W_OK) and _is_own(root.resolve()):
             return root
     except OSError:
         pass
     own = pathlib.Path(tempfile.gettempdir()) / f"espalier-{os.getuid()}"
     own.mkdir(mode=0o700, exist_ok=True)
-    if own.stat().st_uid != os.getuid() or own.stat().st_mode & 0o022:
+    if not _is_own(own):
         raise ImportError(f"{own} may be written by others; set XDG_CACHE_HOME to a folder of your own")
     return own
+
+
+def _is_own(folder):
+    """Whether nobody else can put a library there: what lies in the cache is loaded. A root with another's HOME is somebody else, too."""
+    status = folder.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
 def _sources(folder):

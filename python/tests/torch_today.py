@@ -355,6 +355,17 @@ class Compilation(unittest.TestCase):
             self.assertIn("error: no such thing", told)
             self.assertTrue(list(pathlib.Path(folder, "cache", "espalier").glob("*.log")))
 
+    def test_nothing_is_loaded_from_a_folder_that_others_may_write(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shared = pathlib.Path(folder, "cache", "espalier")
+            shared.mkdir(parents=True)
+            shared.chmod(0o777)
+            out, told, status = self.compile(folder, "c++")[0]
+            self.assertEqual(status, 0, told)
+            self.assertFalse(out.startswith(str(folder)), out)
+            self.assertEqual(list(shared.iterdir()), [])
+            pathlib.Path(out.strip()).unlink()
+
 
 if __name__ == "__main__":
     unittest.main(warnings="ignore")
