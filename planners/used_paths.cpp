@@ -258,7 +258,9 @@ bool is_avoided(const Topology& topology, LinkId id) {
 Topology without_avoided(const Topology& topology) {
   std::vector<Link> links(topology.links().begin(), topology.links().end());
   for (std::size_t i = 0; i < links.size(); ++i) {
-    if (is_avoided(topology, LinkId(i))) links[i].nominal = {1};
+    if (!is_avoided(topology, LinkId(i))) continue;
+    links[i].nominal = {1};
+    links[i].efficiency_ppm = 1'000'000;
   }
   auto made = Topology::make(topology.name(), {topology.nodes().begin(), topology.nodes().end()}, std::move(links));
   ESPALIER_CHECK(made.has_value(), "other rates leave a topology one");

@@ -205,6 +205,12 @@ VERBS = {
                          "--no-failures": ["--no-failures"], "--parameter": ["-p", "gpus=6"], "--strict": ["--strict"], "--scenario": ["--scenario", "job.yaml"], "--csv": ["--csv"],
                          "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--paths": ["--paths", "any"]}, {
         "two": (["cluster.yaml", "other.yaml"], {})}),
+    "diagnose": ({**TOPOLOGY, "--algorithm": ["-a", "nccl/tree"], "--collective": ["--collective", "all_reduce"], "--protocol": ["--protocol", "ll"],
+                  "--profile": ["--profile", "nccl-hopper"], "--nccl-version": ["--nccl-version", "2.2"], "--paths": ["--paths", "any"], "--csv": ["--csv"]}, {
+        "nccl-tests": (["cluster.yaml", "perf.log", "--profile", "nccl-ampere", "--collective", "all_reduce"], {"--collective": ["--collective", "broadcast"]}),
+        "results": (["cluster.yaml", "measured.json"], {"--algorithm": "rows name what ran", "--collective": "rows name it", "--nccl-version": "of a profile",
+                    "--paths": "of a profile", "--protocol": "of a profile"}),
+    }),
     "calibrate": ({**TOPOLOGY, "--from": ["--from", "predicted.json"], "--output": ["-o", "out.yaml"],
                    "--algorithm": ["-a", "tree"], "--collective": ["--collective", "all_reduce"],
                    "--plan": ["--plan", "tree.json"], "--chunk": ["--chunk", "64K"], "--minbytes": ["-b", "1M"],

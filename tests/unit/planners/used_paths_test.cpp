@@ -17,7 +17,7 @@ namespace espalier::planners {
 namespace {
 
 /// Boxes of four GPUs on NVLink, two and a NIC on each PCIe switch, joined by a leaf.
-Topology boxes(int count) {
+Topology boxes(int count, const std::string& efficiency = "1") {
   return test::read_good(R"(
 espalier: 1
 name: boxes
@@ -26,7 +26,8 @@ parameters: {boxes: )" + std::to_string(count) +
 classes:
   nvlink: {bandwidth: 100 GB/s, latency: 300 ns}
   bus: {bandwidth: 20 GB/s, latency: 200 ns}
-  cable: {bandwidth: 10 GB/s, latency: 600 ns}
+  cable: {bandwidth: 10 GB/s, latency: 600 ns, efficiency: )" +
+                         efficiency + R"(}
 nodes: [{id: leaf, kind: switch}]
 groups:
   - id: box
@@ -122,8 +123,10 @@ TEST(UsedPaths, NoPlannerLeavesABoxOnItsWayInside) {
   }
 }
 
-TEST(UsedPaths, WaysInsideReplaceThoseOverTheNetwork) {
-  const Topology topology = boxes(2);
+class InsideOfBoxes : public testing::TestWithParam<const char*> {};  // The efficiency of cables.
+
+TEST_P(InsideOfBoxes, ReplacesWaysOverTheNetwork) {
+  const Topology topology = boxes(2, GetParam());
   const UsedPaths paths(topology);
   ASSERT_TRUE(paths.topology());
   const Topology& used = *paths.topology();
@@ -144,6 +147,8 @@ TEST(UsedPaths, WaysInsideReplaceThoseOverTheNetwork) {
   EXPECT_EQ(topology.link_name(route.links[0]), "box0.gpu0>box0.nvswitch");
   EXPECT_EQ(topology.link_name(route.links[1]), "box0.nvswitch>box0.gpu2");
 }
+
+INSTANTIATE_TEST_SUITE_P(UsedPaths, InsideOfBoxes, testing::Values("1", "0.86"));
 
 TEST(UsedPaths, AllPathsCountWhereSomeWouldCutRanksOff) {
   // Two GPUs that only a NIC's PCIe joins: the NIC has to forward.

@@ -1,0 +1,162 @@
+#include "cli/jobs/diagnosis_runs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/flags/algorithm_flags.h"
+#include "cli/jobs/predict_rows.h"
+#include "topology/names/group.h"
+
+namespace espalier::cli {
+namespace {
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+/// What a row says that it ran, or what is taken for it.
+std::string algorithm_of(const compare::Measurement& row, const std::string& otherwise) {
+  return row.algorithm.empty() ? otherwise : row.algorithm;
+}
+
+}  // namespace
+
+OrStop<std::vector<diagnose::Evidence>> evidence_of(const compare::Measurements& table, const Topology& tested,
+                                                    const std::string& ranks, const std::string& algorithm) {
+  if (const auto checked = sizes_by_collective(table, tested); !checked) return tl::unexpected(checked.error());
+  std::map<diagnose::Question, std::map<std::int64_t, std::vector<double>>> series;
+  for (const compare::Measurement& row : table.rows) {
+    if (row.size.count < 1 || !(row.seconds > 0)) continue;
+    const diagnose::Question question{ranks, row.collective, algorithm_of(row, algorithm)};
+    series[question][row.size.count].push_back(row.seconds);
+  }
+  std::vector<diagnose::Evidence> evidence;
+  for (auto& [question, sizes] : series) {
+    diagnose::Evidence& one = evidence.emplace_back();
+    one.file = table.file;
+    one.question = question;
+    for (auto& [size, times] : sizes) one.points.push_back({{size}, median_of(std::move(times))});
+  }
+  if (evidence.empty()) {
+    return stop({ErrorCode::invalid_input, table.file + " has no row of some bytes that takes time", {}});
+  }
+  return evidence;
+}
+
+Result<planners::Candidates> DiagnosisRuns::plan(const Topology& on, const Collective& collective,
+                                                 const std::string& algorithm) {
+  const auto algorithms = parse_algorithms(algorithm, true);
+  if (!algorithms) return tl::unexpected(algorithms.error());
+  auto candidates = plan_candidates(console_, on, collective, *algorithms, Bytes{}, {.paths = paths_of(software_)});
+  if (candidates && candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
+  return candidates;
+}
+
+Result<DiagnosisRuns::Healthy*> DiagnosisRuns::healthy(const diagnose::Question& question) {
+  const std::scoped_lock lock(mutex_);
+  std::unique_ptr<Healthy>& known = healthy_[question];
+  if (known) return known.get();
+  Result<Topology> machine = machine_;
+  if (!question.ranks.empty()) {
+    const auto nodes = find_rank_nodes(machine_, question.ranks);
+    if (!nodes) return tl::unexpected(nodes.error());
+    machine = with_ranks(machine_, *nodes);
+    if (!machine) return tl::unexpected(machine.error());
+  }
+  const auto collective = default_collective(question.collective, *machine);
+  if (!collective) return tl::unexpected(collective.error());
+  auto candidates = plan(*machine, *collective, question.algorithm);
+  if (!candidates) return tl::unexpected(candidates.error());
+  auto made = std::unique_ptr<Healthy>(new Healthy{*std::move(machine), *collective, *std::move(candidates), {}, {}});
+  forecast::CandidateRuns::Options options;
+  options.profile = software_;
+  made->runs = std::make_unique<forecast::CandidateRuns>(made->machine, made->candidates, options);
+  known = std::move(made);
+  return known.get();
+}
+
+Result<const forecast::CandidateRun*> DiagnosisRuns::healthy_run(Healthy& of, const std::string& algorithm,
+                                                                 Bytes size) {
+  const std::scoped_lock lock(mutex_);
+  const auto known = of.of_size.find(size.count);
+  if (known != of.of_size.end()) return &known->second;
+  auto run = of.runs->run(algorithm, size);
+  if (!run) return tl::unexpected(run.error());
+  return &of.of_size.emplace(size.count, *std::move(run)).first->second;
+}
+
+Result<std::vector<double>> DiagnosisRuns::run_as_before(Healthy& of, const diagnose::Question& question,
+                                                         const Topology& faulty, std::span<const Bytes> sizes) {
+  std::map<AsBefore, std::unique_ptr<forecast::CandidateRuns>> runs;
+  std::vector<double> times;
+  for (const Bytes asked : sizes) {
+    const Bytes size = predictable_size(asked, of.collective);
+    const auto before = healthy_run(of, question.algorithm, size);
+    if (!before) return tl::unexpected(before.error());
+    const forecast::CandidateRun& run = **before;
+    const bool picks_its_chunk = is_nccl_algorithm(run.planner());
+    const AsBefore as{run.planner(), run.protocol, picks_its_chunk ? 0 : run.report.chunk.count,
+                      picks_its_chunk ? 0 : run.report.ahead};
+    std::unique_ptr<forecast::CandidateRuns>& alike = runs[as];
+    if (!alike) {
+      forecast::CandidateRuns::Options options;
+      options.profile = software_;
+      if (software_ != nullptr && !run.protocol.empty()) {
+        auto software = *software_;
+        if (const auto protocol = sim::parse_protocol(run.protocol)) software.protocol = *protocol;
+        options.profile = std::make_shared<const forecast::Software>(std::move(software));
+      }
+      if (!picks_its_chunk) {
+        options.cut.chunk = run.report.chunk;
+        options.cut.ahead = static_cast<std::uint32_t>(run.report.ahead);
+      }
+      alike = std::make_unique<forecast::CandidateRuns>(faulty, of.candidates, options);
+    }
+    const auto again = alike->run(run.planner(), size);
+    if (!again) return tl::unexpected(again.error());
+    times.push_back(again->report.elapsed.seconds());
+  }
+  return times;
+}
+
+Result<std::vector<double>> DiagnosisRuns::run_planned_around(const Healthy& of, const diagnose::Question& question,
+                                                              const Topology& faulty, std::span<const Bytes> sizes) {
+  const auto candidates = plan(faulty, of.collective, question.algorithm);
+  if (!candidates) return tl::unexpected(candidates.error());
+  forecast::CandidateRuns::Options options;
+  options.profile = software_;
+  forecast::CandidateRuns runs(faulty, *candidates, options);
+  std::vector<double> times;
+  for (const Bytes size : sizes) {
+    const auto run = runs.run(question.algorithm, predictable_size(size, of.collective));
+    if (!run) return tl::unexpected(run.error());
+    times.push_back(run->report.elapsed.seconds());
+  }
+  return times;
+}
+
+Result<std::vector<double>> DiagnosisRuns::predict(const diagnose::Question& question,
+                                                   std::span<const diagnose::Fault> faults,
+                                                   std::span<const Bytes> sizes) {
+  const auto of = healthy(question);
+  if (!of) return tl::unexpected(of.error());
+  const auto faulty = diagnose::with_faults((*of)->machine, faults);
+  if (!faulty) return tl::unexpected(faulty.error());
+  const bool is_planned_around = std::ranges::any_of(faults, [](const diagnose::Fault& fault) {
+    return fault.is_planned_around || fault.kind == diagnose::Fault::Kind::gone;
+  });
+  auto times = is_planned_around ? run_planned_around(**of, question, *faulty, sizes)
+                                 : run_as_before(**of, question, *faulty, sizes);
+  if (!times) return times;
+  for (double& time : *times) time += diagnose::delay_of(faults);
+  return times;
+}
+
+double DiagnosisRuns::bound_per_byte(const diagnose::Question& question) {
+  const auto of = healthy(question);
+  return of ? to_double((*of)->candidates.bound.time_per_byte) : 0;
+}
+
+}  // namespace espalier::cli

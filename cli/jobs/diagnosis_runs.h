@@ -1,0 +1,75 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cli/jobs/stop.h"
+#include "cli/output/console.h"
+#include "compare/read/measurements.h"
+#include "diagnose/question.h"
+#include "forecast/candidate_runs.h"
+
+namespace espalier::cli {
+
+/// The series of a table: one for each collective and algorithm, sizes ascending, sizes that were measured several
+/// times by their median. `ranks` is of the whole table; `algorithm` what ran where rows do not say.
+/// Errors: as sizes_by_collective.
+OrStop<std::vector<diagnose::Evidence>> evidence_of(const compare::Measurements& table, const Topology& tested,
+                                                    const std::string& ranks, const std::string& algorithm);
+
+/// Predicts what a diagnosis asks for: what was planned on the healthy machine, chosen and cut as there, runs on the
+/// one with faults; faults that the software knows are planned around. Several threads may ask at once.
+class DiagnosisRuns {
+ public:
+  DiagnosisRuns(const Console& console, const Topology& machine, std::shared_ptr<const forecast::Software> software)
+      : console_(console), machine_(machine), software_(std::move(software)) {
+    console_.quiet = true;  // Of hundreds of plans.
+  }
+
+  [[nodiscard]] const std::shared_ptr<const forecast::Software>& software() const { return software_; }
+
+  /// As diagnose::Predict.
+  Result<std::vector<double>> predict(const diagnose::Question& question, std::span<const diagnose::Fault> faults,
+                                      std::span<const Bytes> sizes);
+
+  /// Seconds per byte that no schedule is below on the healthy machine; 0 where none can be said.
+  double bound_per_byte(const diagnose::Question& question);
+
+ private:
+  /// One question on the healthy machine.
+  struct Healthy {
+    Topology machine;
+    Collective collective;
+    planners::Candidates candidates;
+    std::unique_ptr<forecast::CandidateRuns> runs;
+    std::map<std::int64_t, forecast::CandidateRun> of_size;
+  };
+  /// What ran and how it was cut: what runs alike on a machine with faults that nobody knew.
+  struct AsBefore {
+    std::string planner;
+    std::string protocol;
+    std::int64_t chunk = 0;
+    std::int64_t ahead = 0;
+
+    friend auto operator<=>(const AsBefore&, const AsBefore&) = default;
+  };
+
+  Result<Healthy*> healthy(const diagnose::Question& question);
+  Result<const forecast::CandidateRun*> healthy_run(Healthy& of, const std::string& algorithm, Bytes size);
+  Result<std::vector<double>> run_as_before(Healthy& of, const diagnose::Question& question, const Topology& faulty,
+                                            std::span<const Bytes> sizes);
+  Result<std::vector<double>> run_planned_around(const Healthy& of, const diagnose::Question& question,
+                                                 const Topology& faulty, std::span<const Bytes> sizes);
+  Result<planners::Candidates> plan(const Topology& on, const Collective& collective, const std::string& algorithm);
+
+  std::mutex mutex_;  ///< Of what is kept of the healthy machine.
+  Console console_;
+  const Topology& machine_;
+  std::shared_ptr<const forecast::Software> software_;
+  std::map<diagnose::Question, std::unique_ptr<Healthy>> healthy_;
+};
+
+}  // namespace espalier::cli

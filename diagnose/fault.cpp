@@ -1,0 +1,45 @@
+#include "diagnose/fault.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/format_units.h"
+#include "base/units.h"
+#include "topology/slow.h"
+#include "topology/without.h"
+
+namespace espalier::diagnose {
+
+std::string_view name_of(Fault::Kind kind) {
+  if (kind == Fault::Kind::slow) return "slow";
+  return kind == Fault::Kind::gone ? "gone" : "late";
+}
+
+std::string describe(const Fault& fault) {
+  if (fault.kind == Fault::Kind::late)
+    return "a rank that starts " + format_duration(Picoseconds(std::llround(fault.delay * 1e12))) + " late";
+  if (fault.kind == Fault::Kind::gone) return fault.part + " gone";
+  return fmt::format("{} at {:.0f} % of its rate", fault.part, 100 * fault.rate);
+}
+
+Result<Topology> with_faults(const Topology& machine, std::span<const Fault> faults) {
+  std::vector<std::string> gone, slow;
+  for (const Fault& fault : faults) {
+    if (fault.kind == Fault::Kind::gone) gone.push_back(fault.part);
+    if (fault.kind == Fault::Kind::slow && fault.rate < 1)
+      slow.push_back(fmt::format("{}={:.6f}", fault.part, fault.rate));
+  }
+  auto slower = slow_down(machine, slow);
+  return slower && !gone.empty() ? without(*slower, gone) : std::move(slower);
+}
+
+double delay_of(std::span<const Fault> faults) {
+  double longest = 0;
+  for (const Fault& fault : faults) longest = std::max(longest, fault.delay);
+  return longest;
+}
+
+}  // namespace espalier::diagnose

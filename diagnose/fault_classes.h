@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "topology/topology.h"
+
+namespace espalier::diagnose {
+
+/// Parts of a machine that none of some tests tells apart: a symmetry of the machine and of each test's ranks makes
+/// them the same.
+struct FaultClass {
+  std::vector<std::string> parts;  ///< As find_parts names them, in the order of the topology.
+  std::string what;                ///< "nic", "nvlink4 cable", "gpu", "host", "all nvlink4 links".
+  bool may_be_gone = true;         ///< Whether a machine without one of them still runs the collective on all ranks.
+};
+
+/// Every cable, node and host and every class of links. `tested` are the machine with the ranks of each test, with the
+/// same nodes and links. Errors: none for topologies of one machine. Cost: find_alike for each test.
+std::vector<FaultClass> find_fault_classes(std::span<const Topology> tested);
+
+}  // namespace espalier::diagnose

@@ -1,0 +1,313 @@
+#include "diagnose/fault_search.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include "base/parallel.h"
+
+namespace espalier::diagnose {
+namespace {
+
+/// Where curves are simulated, the one that shows most first. Between them times follow the reciprocal rate.
+constexpr std::array slow_rates = {0.25, 0.5, 0.75};
+constexpr double least_rate = 0.05, most_rate = 0.99;
+
+/// Where likelihoods are taken: any part of the rate may be left.
+std::vector<double> rates_to_try(double step) {
+  std::vector<double> rates;
+  for (double rate = most_rate; rate > least_rate; rate -= step) rates.push_back(rate);
+  return rates;
+}
+
+constexpr double seen = 0.004;   ///< A row that changes by less does not show a fault.
+constexpr double alike = 0.003;  ///< Predictions that part by less are the same.
+
+/// Before anything is measured: half of the tables are of healthy machines.
+constexpr double prior_healthy = 0.5, prior_single = 0.4, prior_late = 0.03, prior_pairs = 0.07;
+constexpr double prior_of_gone = 0.15;           ///< Of a class's, that parts are gone and not only slow.
+constexpr double prior_of_planned_around = 0.4;  ///< That the software knows what is slow.
+
+/// How often a part of a kind is what is wrong, beside a cable.
+double weight_of(const std::string& what) {
+  if (what == "nic") return 1.5;
+  if (what == "gpu" || what == "cpu" || what == "switch" || what == "pcie") return 0.5;
+  if (what == "host" || what.starts_with("all ")) return 0.3;
+  return 1;
+}
+
+std::vector<double> logarithms_over(std::span<const double> measured, std::span<const double> times) {
+  std::vector<double> residuals;
+  for (std::size_t i = 0; i < measured.size(); ++i) residuals.push_back(std::log(measured[i] / times[i]));
+  return residuals;
+}
+
+/// Calls `use` with every choice of one from each of these one or two.
+template <class Use>
+void for_each_choice(const std::vector<std::vector<double>>& from, const Use& use) {
+  for (const double first : from.front()) {
+    if (from.size() == 1) {
+      use(std::array{first});
+      continue;
+    }
+    for (const double second : from.back()) use(std::array{first, second});
+  }
+}
+
+}  // namespace
+
+bool are_within(std::span<const double> one, std::span<const double> other, double part) {
+  for (std::size_t row = 0; row < one.size(); ++row) {
+    if (std::abs(one[row] / other[row] - 1) > part) return false;
+  }
+  return true;
+}
+
+double Curve::time(std::size_t row, double rate) const {
+  std::size_t after = 1;
+  while (after + 1 < rates.size() && rates[after] > rate) ++after;
+  const double from = 1 / rates[after - 1], to = 1 / rates[after], at = 1 / rate;
+  const double part = (at - from) / (to - from);
+  return std::max(times[after - 1][row] + part * (times[after][row] - times[after - 1][row]),
+                  std::min(times[after - 1][row], times[after][row]));
+}
+
+double Curve::effect() const {
+  double largest = 0;
+  for (std::size_t row = 0; row < times.front().size(); ++row) {
+    for (const std::vector<double>& slow : times)
+      largest = std::max(largest, std::abs(slow[row] / times.front()[row] - 1));
+  }
+  return largest;
+}
+
+FaultSearch::FaultSearch(std::span<const Evidence> evidence, std::span<const FaultClass> classes,
+                         const Predict& predict)
+    : evidence_(evidence), classes_(classes), predict_(predict) {
+  std::vector<Likelihood::Row> rows;
+  for (std::size_t series = 0; series < evidence.size(); ++series) {
+    for (const Point& point : evidence[series].points) {
+      rows.push_back({point.size, series});
+      measured_.push_back(point.seconds);
+    }
+  }
+  likelihood_.emplace(rows);
+}
+
+Result<std::vector<double>> FaultSearch::predict_all(std::span<const Fault> faults) const {
+  std::vector<double> all;
+  for (const Evidence& each : evidence_) {
+    std::vector<Bytes> sizes;
+    for (const Point& point : each.points) sizes.push_back(point.size);
+    const auto times = predict_(each.question, faults, sizes);
+    if (!times) return tl::unexpected(times.error());
+    all.insert(all.end(), times->begin(), times->end());
+  }
+  return all;
+}
+
+double FaultSearch::log_likelihood(std::span<const double> times) const {
+  return likelihood_->log_of(logarithms_over(measured_, times));
+}
+
+double FaultSearch::gap(std::span<const double> times) const {
+  double sum = 0;
+  for (const double residual : logarithms_over(measured_, times)) sum += residual * residual;
+  return sum;
+}
+
+Result<void> FaultSearch::start() {
+  auto times = predict_all({});
+  if (!times) return tl::unexpected(times.error());
+  healthy_ = *std::move(times);
+  return {};
+}
+
+std::optional<Curve> FaultSearch::make_curve(Curve curve, std::span<const double> rates, const Curve* like) const {
+  curve.rates = {1};
+  curve.times = {healthy_};
+  for (const double rate : rates) {
+    curve.fault.rate = rate;
+    auto times = predict_all(std::span(&curve.fault, 1));
+    if (!times) return std::nullopt;  // Such a machine does not run the collective; it would have been told.
+    curve.rates.insert(curve.rates.begin() + 1, rate);
+    curve.times.insert(curve.times.begin() + 1, *std::move(times));
+    if (curve.rates.size() > 2) continue;
+    if (curve.effect() < seen) return std::nullopt;
+    if (like != nullptr && are_within(curve.times.back(), like->times.back(), alike)) return std::nullopt;
+  }
+  return curve;
+}
+
+std::vector<Curve> FaultSearch::curves_of(std::size_t number) const {
+  const FaultClass& of = classes_[number];
+  double all = 0;
+  for (const FaultClass& each : classes_) all += weight_of(each.what) * static_cast<double>(each.parts.size());
+  const double prior = prior_single * weight_of(of.what) * static_cast<double>(of.parts.size()) / all;
+  std::vector<Curve> curves;
+  const auto add = [&](Fault fault, double of_class, std::span<const double> rates, const Curve* like) {
+    fault.part = of.parts.front();
+    if (auto made = make_curve({number, std::move(fault), {}, {}, prior * of_class}, rates, like)) {
+      curves.push_back(*std::move(made));
+    }
+  };
+  add({}, (1 - prior_of_gone) * (1 - prior_of_planned_around), slow_rates, nullptr);
+  const std::optional<Curve> unknown = curves.empty() ? std::nullopt : std::optional(curves.front());
+  add({Fault::Kind::slow, {}, 1, 0, true}, (1 - prior_of_gone) * prior_of_planned_around, slow_rates,
+      unknown ? &*unknown : nullptr);
+  constexpr std::array gone_rate = {0.5};  // Of no meaning: there is one such machine.
+  if (of.may_be_gone) add({Fault::Kind::gone, {}, 1, 0, true}, prior_of_gone, gone_rate, nullptr);
+  return curves;
+}
+
+void FaultSearch::add_classes(unsigned threads, const std::function<void(const std::string&)>& on_class) {
+  std::vector<std::vector<Curve>> of_class(classes_.size());
+  std::mutex telling;
+  run_parallel(classes_.size(), threads, [&](std::size_t number) {
+    if (const std::scoped_lock one_at_a_time(telling); on_class) on_class(classes_[number].parts.front());
+    of_class[number] = curves_of(number);
+  });
+  for (std::vector<Curve>& curves : of_class) std::ranges::move(curves, std::back_inserter(curves_));
+}
+
+Hypothesis FaultSearch::healthy_hypothesis() const {
+  return {{}, {}, prior_healthy, log_likelihood(healthy_), healthy_};
+}
+
+Hypothesis FaultSearch::late_hypothesis() const {
+  Hypothesis late{{}, {{Fault::Kind::late, {}, 1, 0, false}}, prior_late, 0, {}};
+  const double longest = *std::ranges::max_element(measured_);
+  std::vector<double> each;
+  double best = -std::numeric_limits<double>::infinity();
+  constexpr double first = 1e-6, ratio = 1.15;
+  for (double delay = first; delay < longest; delay *= ratio) {
+    std::vector<double> times = healthy_;
+    for (double& time : times) time += delay;
+    each.push_back(log_likelihood(times));
+    if (each.back() <= best) continue;
+    best = each.back();
+    late.faults.front().delay = delay;
+    late.times = std::move(times);
+  }
+  late.log_evidence = each.empty() ? -std::numeric_limits<double>::infinity() : log_mean(each);
+  if (each.empty()) late.times = healthy_;
+  return late;
+}
+
+/// Seconds of each row by what curves say; with two faults about as slow as the slower one alone makes it.
+std::vector<double> FaultSearch::expected_times(const Hypothesis& hypothesis, std::span<const double> rates) const {
+  std::vector<double> times;
+  for (std::size_t row = 0; row < measured_.size(); ++row) {
+    double longest = 0;
+    for (std::size_t i = 0; i < rates.size(); ++i)
+      longest = std::max(longest, hypothesis.curves[i]->time(row, rates[i]));
+    times.push_back(longest);
+  }
+  return times;
+}
+
+Hypothesis FaultSearch::explain_by(std::vector<const Curve*> curves, double prior) const {
+  Hypothesis found{std::move(curves), {}, prior, 0, {}};
+  constexpr double step = 0.01, step_of_pairs = 0.05;
+  std::vector<std::vector<double>> tried;
+  for (const Curve* curve : found.curves) {
+    found.faults.push_back(curve->fault);
+    const bool is_gone = curve->fault.kind == Fault::Kind::gone;
+    tried.push_back(is_gone ? std::vector{curve->rates.back()}
+                            : rates_to_try(found.curves.size() > 1 ? step_of_pairs : step));
+  }
+  std::vector<double> each;
+  double best = -std::numeric_limits<double>::infinity();
+  for_each_choice(tried, [&](std::span<const double> rates) {
+    std::vector<double> times = expected_times(found, rates);
+    each.push_back(log_likelihood(times));
+    if (each.back() <= best) return;
+    best = each.back();
+    for (std::size_t i = 0; i < rates.size(); ++i) found.faults[i].rate = rates[i];
+    found.times = std::move(times);
+  });
+  found.log_evidence = log_mean(each);
+  return found;
+}
+
+/// What curves say is put right by what was simulated, and the rates that are best then are simulated.
+void FaultSearch::simulate_anew(Hypothesis& hypothesis) const {
+  const double over_rates = hypothesis.log_evidence - log_likelihood(hypothesis.times);
+  std::vector<Fault> faults = hypothesis.faults;
+  double best = -std::numeric_limits<double>::infinity();
+  constexpr int rounds = 3;
+  for (int round = 0; round < rounds; ++round) {
+    auto times = predict_all(faults);
+    if (!times) break;
+    const double found = log_likelihood(*times);
+    if (found <= best) break;
+    best = found;
+    hypothesis.faults = faults;
+    hypothesis.times = *times;
+    faults = faults_beside(hypothesis);
+    if (faults == hypothesis.faults) break;
+  }
+  if (std::isfinite(best)) hypothesis.log_evidence = best + over_rates;
+}
+
+std::vector<Fault> FaultSearch::faults_beside(const Hypothesis& hypothesis) const {
+  std::vector<double> at;
+  std::vector<std::vector<double>> tried;
+  for (const Fault& fault : hypothesis.faults) {
+    at.push_back(fault.rate);
+    std::vector<double>& rates = tried.emplace_back();
+    constexpr double reach = 0.12, step = 0.005, step_of_pairs = 0.02;
+    const bool is_slow = fault.kind == Fault::Kind::slow;
+    for (double move = is_slow ? -reach : 0; move <= (is_slow ? reach : 0);
+         move += hypothesis.faults.size() > 1 ? step_of_pairs : step) {
+      rates.push_back(is_slow ? std::clamp(fault.rate * (1 + move), least_rate, most_rate) : fault.rate);
+    }
+  }
+  const std::vector<double> expected = expected_times(hypothesis, at);
+  std::vector<Fault> faults = hypothesis.faults;
+  double best = log_likelihood(hypothesis.times);
+  for_each_choice(tried, [&](std::span<const double> rates) {
+    std::vector<double> times = expected_times(hypothesis, rates);
+    for (std::size_t row = 0; row < times.size(); ++row) times[row] *= hypothesis.times[row] / expected[row];
+    const double found = log_likelihood(times);
+    if (found <= best) return;
+    best = found;
+    for (std::size_t i = 0; i < rates.size(); ++i) faults[i].rate = rates[i];
+  });
+  return faults;
+}
+
+std::vector<Hypothesis> FaultSearch::find_all() {
+  std::vector<Hypothesis> singles;
+  for (const Curve& curve : curves_) singles.push_back(explain_by({&curve}, curve.prior));
+  const auto posterior = [](const Hypothesis& hypothesis) {
+    return hypothesis.log_evidence + std::log(hypothesis.prior);
+  };
+  std::ranges::stable_sort(singles, std::ranges::greater(), posterior);
+  constexpr std::size_t anew = 6, paired = 14, pairs_anew = 6;
+  for (std::size_t i = 0; i < std::min(anew, singles.size()); ++i) simulate_anew(singles[i]);
+  std::ranges::stable_sort(singles, std::ranges::greater(), posterior);
+
+  std::vector<Hypothesis> pairs;
+  constexpr double explained = 0.025;  // Per row: the rest is noise.
+  const bool is_open =
+      !singles.empty() && gap(singles.front().times) > explained * explained * static_cast<double>(measured_.size());
+  for (std::size_t i = 0; is_open && i < std::min(paired, singles.size()); ++i) {
+    for (std::size_t j = i + 1; j < std::min(paired, singles.size()); ++j) {
+      const Curve &one = *singles[i].curves.front(), &other = *singles[j].curves.front();
+      if (one.fault.part == other.fault.part || one.fault.is_planned_around != other.fault.is_planned_around) continue;
+      pairs.push_back(explain_by({&one, &other}, prior_pairs * one.prior * other.prior / prior_single / prior_single));
+    }
+  }
+  std::ranges::stable_sort(pairs, std::ranges::greater(), posterior);
+  for (std::size_t i = 0; i < std::min(pairs_anew, pairs.size()); ++i) simulate_anew(pairs[i]);
+
+  std::vector<Hypothesis> all = {healthy_hypothesis(), late_hypothesis()};
+  std::ranges::move(singles, std::back_inserter(all));
+  std::ranges::move(pairs, std::back_inserter(all));
+  return all;
+}
+
+}  // namespace espalier::diagnose

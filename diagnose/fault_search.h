@@ -1,0 +1,82 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "diagnose/fault_classes.h"
+#include "diagnose/likelihood.h"
+#include "diagnose/question.h"
+
+namespace espalier::diagnose {
+
+/// What one kind of fault of one class makes of all measured times, by what is left of the rate.
+struct Curve {
+  std::size_t fault_class = 0;
+  Fault fault;                             ///< Its rate is open.
+  std::vector<double> rates;               ///< Where it was simulated: falling, the first one is 1.
+  std::vector<std::vector<double>> times;  ///< By rate: seconds of each row.
+  double prior = 0;                        ///< Before anything was measured.
+
+  /// Seconds of a row: straight between neighbours over the reciprocal of the rate.
+  [[nodiscard]] double time(std::size_t row, double rate) const;
+  /// The largest part by which a row's time is longer at the least rate.
+  [[nodiscard]] double effect() const;
+};
+
+/// One explanation: nothing, one fault or two.
+struct Hypothesis {
+  std::vector<const Curve*> curves;
+  std::vector<Fault> faults;
+  double prior = 0;
+  double log_evidence = 0;
+  std::vector<double> times;  ///< With the best rates.
+};
+
+/// Whether the times of every row are the same up to this part.
+bool are_within(std::span<const double> one, std::span<const double> other, double part);
+
+/// Rows of all series one after the other.
+class FaultSearch {
+ public:
+  FaultSearch(std::span<const Evidence> evidence, std::span<const FaultClass> classes, const Predict& predict);
+
+  /// The healthy machine's times. Errors: those of predict.
+  Result<void> start();
+  /// Every fault of every class whose effect is seen at all. `on_class` is told a part of each, one at a time.
+  void add_classes(unsigned threads, const std::function<void(const std::string&)>& on_class);
+  /// The healthy machine, late ranks, single faults and, where one fault leaves much open, pairs of the likeliest.
+  [[nodiscard]] std::vector<Hypothesis> find_all();
+
+  [[nodiscard]] const std::vector<double>& measured() const { return measured_; }
+  [[nodiscard]] const std::vector<double>& healthy() const { return healthy_; }
+  [[nodiscard]] std::span<const Curve> curves() const { return curves_; }
+  /// The sum of squared logarithms of measured over these.
+  [[nodiscard]] double gap(std::span<const double> times) const;
+
+ private:
+  [[nodiscard]] Result<std::vector<double>> predict_all(std::span<const Fault> faults) const;
+  [[nodiscard]] double log_likelihood(std::span<const double> times) const;
+  /// Nothing where it cannot run or shows in no row; nor where its first rate's times are those of `like`.
+  [[nodiscard]] std::optional<Curve> make_curve(Curve curve, std::span<const double> rates, const Curve* like) const;
+  [[nodiscard]] std::vector<Curve> curves_of(std::size_t number) const;
+  [[nodiscard]] Hypothesis healthy_hypothesis() const;
+  [[nodiscard]] Hypothesis late_hypothesis() const;
+  [[nodiscard]] std::vector<double> expected_times(const Hypothesis& hypothesis, std::span<const double> rates) const;
+  /// With the rates that fit best by the curves.
+  [[nodiscard]] Hypothesis explain_by(std::vector<const Curve*> curves, double prior) const;
+  /// Puts what is simulated in the place of what curves say, at the rates that fit best then.
+  void simulate_anew(Hypothesis& hypothesis) const;
+  [[nodiscard]] std::vector<Fault> faults_beside(const Hypothesis& hypothesis) const;
+
+  std::span<const Evidence> evidence_;
+  std::span<const FaultClass> classes_;
+  const Predict& predict_;
+  std::vector<double> measured_, healthy_;
+  std::optional<Likelihood> likelihood_;
+  std::vector<Curve> curves_;
+};
+
+}  // namespace espalier::diagnose

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "diagnose/question.h"
+#include "topology/topology.h"
+
+namespace espalier::diagnose {
+
+/// A measurement that tells apart what those so far do not.
+struct NextTest {
+  Question question;
+  Bytes size;
+  std::size_t ranks = 0;
+  std::size_t left = 0;  ///< Of the parts that it is about, so many are left at most whatever it shows.
+};
+
+/// The test of some ranks that leaves the fewest of these parts: half of the hosts or of the ranks, one host, two
+/// ranks of two hosts, and the like. `fault` is what each of them may have; `like` and `size` are what to measure.
+/// Nothing where no such test tells any apart. Errors: none; a test that cannot be predicted is passed over.
+/// Cost: find_alike and some predictions for each of a dozen tests.
+std::optional<NextTest> find_next_test(const Topology& machine, std::span<const std::string> parts, const Fault& fault,
+                                       const Question& like, Bytes size, const Predict& predict);
+
+}  // namespace espalier::diagnose

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""How often `espalier diagnose` names what is wrong: tables with faults of known seeds, 2 % of noise on every time.
+
+    tests/accuracy/diagnosis.py ESPALIER [--seeds FROM TO] [--machines NAMES] [--at-least PART]
+
+A fault that no row shows (none is longer or shorter by over 3 %) counts as right when nothing is named. What is named is right when the first suspect is the
+part itself, one that no test tells from it, or says that the measurements would be the same. Exit 1 when less than --at-least is right.
+"""
+import argparse
+import collections
+import json
+import math
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+MACHINES = ["dgx1v-nvlink", "dgx1v", "dgx2", "dgx-a100", "mi300x", "dgx-a100-x2", "aws-p4d-x2", "dgx-h100-x4"]
+COLLECTIVES = ["all_reduce", "all_to_all"]
+NOISE, SHOWS = 0.02, 0.03
+
+
+class Trial:
+    """One machine with one fault, and what is said of it."""
+
+    def __init__(self, espalier, folder, machine, seed):
+        self.espalier, self.folder, self.machine = espalier, folder, machine
+        self.random = random.Random(seed)
+        self.part, self.damage, self.delay = None, [], 0.0
+        self.kind = self.random.choice(["slow", "slow", "slow", "gone", "late", "none"])
+        if self.kind in ("slow", "gone"):
+            self.damage_a_part()
+        elif self.kind == "late":
+            self.delay = 10 ** self.random.uniform(-4.3, -2.5)
+
+    def run(self, *arguments):
+        done = subprocess.run([self.espalier, "--json", *arguments], capture_output=True, text=True, check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def damage_a_part(self):
+        failures = self.run("topo", "degrade", self.machine, "all_reduce", "--bound-only")["failures"]
+        whole = ("switch", "pcie", "cpu")  # Without one of these ranks are cut off, as a rule.
+        names = [name for failure in failures for name in failure["alike"] if self.kind == "slow" or failure["of"] not in whole]
+        self.part = self.random.choice(names)
+        rate = self.random.uniform(0.25, 0.75)
+        self.damage = ["--slow", f"{self.part}={rate:.3f}"] if self.kind == "slow" else ["--without", self.part]
+
+    def simulate(self, collective, damage):
+        return self.run("simulate", self.machine, collective, "-a", "nccl", "-b", "64K", "-e", "1G", "-f", "4", *damage)
+
+    def measure(self):
+        """The tables' files; none where the collective does not run with that fault. Whether the fault shows in any row."""
+        files, shows = [], self.kind == "late"
+        for collective in COLLECTIVES:
+            healthy, faulty = self.simulate(collective, []), self.simulate(collective, self.damage)
+            if faulty is None:
+                return [], False
+            for before, row in zip(healthy["results"], faulty["results"]):
+                shows = shows or abs(row["time"] / before["time"] - 1) > SHOWS
+                row["time"] = (row["time"] + self.delay) * math.exp(self.random.gauss(0, NOISE))
+            files.append(pathlib.Path(self.folder, f"{collective}.json"))
+            files[-1].write_text(json.dumps(faulty))
+        return files, shows
+
+    def is_right(self, diagnosis, shows):
+        suspects = diagnosis["suspects"]
+        if not shows or not suspects:
+            return not shows and not suspects
+        first = suspects[0]
+        if self.kind == "late":
+            return first["kind"] == "late"
+        return any(self.part in suspect["alike"] and (suspect is first or suspect["part"] in first["same_predictions"])
+                   for suspect in suspects)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("espalier")
+    parser.add_argument("--seeds", type=int, nargs=2, default=[0, 200])
+    parser.add_argument("--machines", default=",".join(MACHINES))
+    parser.add_argument("--at-least", type=float, default=0.95)
+    options = parser.parse_args()
+    machines = options.machines.split(",")
+    right, tried = collections.Counter(), collections.Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(*options.seeds):
+            trial = Trial(options.espalier, folder, machines[seed % len(machines)], seed)
+            files, shows = trial.measure()
+            if not files:
+                continue
+            diagnosis = trial.run("diagnose", trial.machine, *map(str, files))
+            kind = trial.kind if shows or trial.kind == "none" else "unseen"
+            is_right = diagnosis is not None and trial.is_right(diagnosis, shows)
+            tried[kind] += 1
+            right[kind] += is_right
+            if not is_right:
+                said = "failed" if diagnosis is None else [(s["part"], s["kind"], round(s["probability"], 2)) for s in diagnosis["suspects"][:3]]
+                print(f"seed {seed}: {trial.machine} {' '.join(trial.damage) or trial.kind}: {said}", flush=True)
+    print("| fault | tables | right |\n|---|---|---|")
+    for kind in ("slow", "gone", "late", "none", "unseen"):
+        print(f"| {kind} | {tried[kind]} | {right[kind]} |")
+    print(f"| all | {tried.total()} | {right.total()} |")
+    return 0 if right.total() >= options.at_least * tried.total() > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

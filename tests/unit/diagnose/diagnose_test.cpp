@@ -1,0 +1,200 @@
+#include "diagnose/diagnose.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "diagnose/next_test.h"
+#include "tests/support/read_good.h"
+#include "topology/names/group.h"
+
+namespace espalier::diagnose {
+namespace {
+
+/// Four parts, which two collectives load unlike: the time of a closed form that no simulator has a part in.
+constexpr std::array parts = {"a", "b", "c", "d"};
+constexpr std::array<std::array<double, 4>, 2> loads = {{{1.0, 0.9, 0.5, 0.25}, {0.3, 1.0, 0.8, 0.6}}};
+
+double closed_form(std::size_t collective, Bytes size, std::span<const Fault> faults) {
+  double slowest = 0;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    double rate = 1;
+    for (const Fault& fault : faults) {
+      if (fault.part == parts[part]) rate *= fault.kind == Fault::Kind::gone ? 0.1 : fault.rate;
+    }
+    slowest = std::max(slowest, loads[collective][part] / rate);
+  }
+  return 20e-6 + static_cast<double>(size.count) * slowest / 50e9 + delay_of(faults);
+}
+
+Result<std::vector<double>> predict(const Question& question, std::span<const Fault> faults,
+                                    std::span<const Bytes> sizes) {
+  std::vector<double> times;
+  for (const Bytes size : sizes)
+    times.push_back(closed_form(question.collective == "all_reduce" ? 0 : 1, size, faults));
+  return times;
+}
+
+std::vector<FaultClass> classes() {
+  std::vector<FaultClass> all;
+  for (const char* part : parts) all.push_back({{part}, "cable", true});
+  return all;
+}
+
+std::vector<Evidence> measure(std::span<const Fault> faults, std::uint64_t seed, double noise = 0.02) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> apart(0, noise);
+  std::vector<Evidence> evidence;
+  for (const char* collective : {"all_reduce", "all_to_all"}) {
+    Evidence& each = evidence.emplace_back();
+    each.question.collective = collective;
+    for (std::int64_t size = 1 << 16; size <= 1 << 30; size *= 4) {
+      const double time = closed_form(evidence.size() - 1, {size}, faults);
+      each.points.push_back({{size}, time * std::exp(apart(random))});
+    }
+  }
+  return evidence;
+}
+
+Diagnosis diagnosed(const std::vector<Evidence>& evidence) {
+  auto found = diagnose(evidence, classes(), predict);
+  EXPECT_TRUE(found) << found.error().message;
+  return *std::move(found);
+}
+
+/// Whether the first suspect is this part at about this rate, or says that the measurements do not tell it from it.
+bool names(std::span<const Suspect> suspects, const std::string& part, double rate) {
+  const auto is_right = [&](const Suspect& suspect) {
+    return suspect.fault.part == part && std::abs(suspect.fault.rate / rate - 1) < 0.1;
+  };
+  if (is_right(suspects.front())) return true;
+  const std::vector<std::string>& same = suspects.front().same_predictions;
+  return std::ranges::find(same, part) != same.end() && std::ranges::any_of(suspects, is_right);
+}
+
+TEST(Diagnose, NamesTheSlowPart) {
+  int right = 0, all = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    std::mt19937_64 random(seed);
+    const std::size_t part = random() % parts.size();
+    const double rate = 0.2 + 0.5 * static_cast<double>(random() % 1000) / 1000;
+    const Fault fault{Fault::Kind::slow, parts[part], rate, 0, false};
+    const std::vector<Evidence> evidence = measure(std::span(&fault, 1), seed);
+    const bool shows = std::max(loads[0][part], loads[1][part]) / rate > 1.1;  // Of either collective's slowest.
+    if (!shows) continue;
+    ++all;
+    const Diagnosis diagnosis = diagnosed(evidence);
+    right += !diagnosis.suspects.empty() && names(diagnosis.suspects, parts[part], rate) ? 1 : 0;
+  }
+  EXPECT_GT(all, 40);
+  EXPECT_GE(right, all * 95 / 100) << "of " << all;
+}
+
+TEST(Diagnose, LeavesHealthyMachinesAlone) {
+  int alarms = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) alarms += diagnosed(measure({}, seed)).healthy() ? 0 : 1;
+  EXPECT_LE(alarms, 1);
+}
+
+TEST(Diagnose, WhatAModelLacksIsNoFault) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    std::vector<Evidence> evidence = measure({}, seed);
+    const double bend = seed % 2 == 0 ? 0.12 : -0.12;  // Over all sizes, growing with them.
+    for (Evidence& each : evidence) {
+      for (Point& point : each.points)
+        point.seconds *= 1 + bend * std::log2(static_cast<double>(point.size.count)) / 30;
+    }
+    EXPECT_TRUE(diagnosed(evidence).suspects.empty()) << seed;
+  }
+}
+
+TEST(Diagnose, TellsALateRankFromASlowPart) {
+  for (const double delay : {1e-4, 1e-3, 1e-2}) {
+    const Fault late{Fault::Kind::late, {}, 1, delay, false};
+    const Diagnosis diagnosis = diagnosed(measure(std::span(&late, 1), 7));
+    ASSERT_FALSE(diagnosis.suspects.empty());
+    EXPECT_EQ(diagnosis.suspects.front().fault.kind, Fault::Kind::late);
+    EXPECT_NEAR(diagnosis.suspects.front().fault.delay / delay, 1, 0.2);
+  }
+}
+
+TEST(Diagnose, TwoFaultsAreAmongTheFirst) {
+  int both = 0, all = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto rate = [&] { return 0.25 + 0.3 * static_cast<double>(random() % 1000) / 1000; };
+    // a shows in the first collective alone, c in the second: each has a table in which it is what counts.
+    const std::vector<Fault> faults = {{Fault::Kind::slow, "a", rate(), 0, false},
+                                       {Fault::Kind::slow, "c", rate(), 0, false}};
+    const Diagnosis diagnosis = diagnosed(measure(faults, seed));
+    ++all;
+    const auto named = [&](const std::string& part) {
+      const auto first = std::span(diagnosis.suspects).first(std::min<std::size_t>(4, diagnosis.suspects.size()));
+      return std::ranges::any_of(first, [&](const Suspect& suspect) { return suspect.fault.part == part; });
+    };
+    both += named("a") && named("c") ? 1 : 0;
+  }
+  EXPECT_GE(both, all * 85 / 100) << "of " << all;
+}
+
+TEST(Diagnose, ProbabilitiesAreSuch) {
+  const Fault fault{Fault::Kind::slow, "b", 0.5, 0, false};
+  const Diagnosis diagnosis = diagnosed(measure(std::span(&fault, 1), 3));
+  ASSERT_FALSE(diagnosis.suspects.empty());
+  for (const Suspect& suspect : diagnosis.suspects) {
+    EXPECT_GE(suspect.probability, 0);
+    EXPECT_LE(suspect.probability, 1 + 1e-9);
+    EXPECT_GE(suspect.explains, 0);
+    EXPECT_LE(suspect.explains, 1);
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(diagnosis.suspects, std::ranges::greater(), &Suspect::probability));
+}
+
+TEST(Diagnose, AMachineFasterThanPredictedHasNoSuspects) {
+  std::vector<Evidence> evidence = measure({}, 5);
+  for (Evidence& each : evidence) {
+    for (Point& point : each.points) point.seconds /= 2;
+  }
+  const Diagnosis diagnosis = diagnosed(evidence);
+  EXPECT_EQ(diagnosis.verdict, Diagnosis::Verdict::faster);
+  EXPECT_TRUE(diagnosis.suspects.empty());
+}
+
+TEST(NextTest, HalvesWhatIsLeft) {
+  const Topology machine = test::read_good(R"(
+espalier: 1
+name: boxes
+classes: {cable: {bandwidth: 10 GB/s, latency: 1 us}}
+nodes: [{id: leaf, kind: switch}]
+groups:
+  - id: "box[0-7]"
+    host: true
+    nodes: [{id: gpu0, kind: gpu}]
+    links: [{all: [gpu0, leaf], class: cable}]
+)");
+  // A collective is as slow as the slowest cable among its ranks.
+  const Predict slowest = [&](const Question& question, std::span<const Fault> faults, std::span<const Bytes>) {
+    const auto ranks = find_rank_nodes(machine, question.ranks);
+    EXPECT_TRUE(ranks);
+    double time = 1;
+    for (const Fault& fault : faults) {
+      const NodeId of = machine.find_node(fault.part.substr(0, fault.part.find('-')));
+      if (std::ranges::find(*ranks, of) != ranks->end()) time = std::max(time, 1 / fault.rate);
+    }
+    return Result<std::vector<double>>(std::vector{time});
+  };
+  std::vector<std::string> cables;
+  for (int i = 0; i < 8; ++i) cables.push_back("box" + std::to_string(i) + ".gpu0-leaf");
+  const Fault half{Fault::Kind::slow, {}, 0.5, 0, false};
+  const auto test = find_next_test(machine, cables, half, {"", "all_reduce", "ring"}, {1 << 20}, slowest);
+  ASSERT_TRUE(test);
+  EXPECT_EQ(test->left, 4U);
+  EXPECT_EQ(test->ranks, 4U);
+}
+
+}  // namespace
+}  // namespace espalier::diagnose
