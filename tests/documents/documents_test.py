@@ -30,6 +30,7 @@ DOCUMENTS = {
     "espalier/explain-measured/1": ["explain dgx1v-nvlink all_gather --measured trace.json",
                                     "explain dgx1v-nvlink all_gather --measured measured.json --profile nccl-volta"],
     "espalier/explain-scenario/1": ["explain --scenario two-groups"],
+    "espalier/diagnosis/1": ["diagnose dgx1v-nvlink measured.json --profile ideal", "diagnose dgx1v-nvlink simulated.json --profile ideal", "diagnose dgx1v-nvlink measured.json"],
     "espalier/tune/1": ["tune dgx1v-nvlink all_gather -b 64K -e 4M"],
     "espalier/degrade/1": ["topo degrade dgx1v-nvlink all_gather -s 1M", "topo degrade rtx4090-pcie"],
     "espalier/designs/1": ["compare-designs dgx1v-nvlink rtx4090-pcie -c all_gather -s 1M"],
