@@ -24,6 +24,7 @@ class Reader {
   explicit Reader(Findings& findings) : findings_(findings) {}
 
   std::optional<Profile> read(Value root, std::string_view file_name) {
+    if (is_of_another_form(root, "espalier_profile", findings_)) return std::nullopt;
     const Fields fields(root, "a profile", profile_keys::file, none_, findings_);
     if (!fields.is_map()) return std::nullopt;
     check_version(fields);

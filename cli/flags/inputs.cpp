@@ -50,7 +50,11 @@ std::string resolve_path(const std::string& argument) {
 Result<void> check_exists(const std::string& path) {
   std::error_code status;
   if (path == "-" || std::filesystem::exists(path, status)) return {};
-  return tl::unexpected(missing_file(path, shipped_machines()));
+  Error missing = missing_file(path, shipped_machines());
+  if (std::ranges::count(shipped_names("scenarios"), path) > 0) {
+    missing.help = fmt::format("that is a scenario: --scenario {}", path);
+  }
+  return tl::unexpected(std::move(missing));
 }
 
 tl::unexpected<InputFailure> failed(Error error) { return tl::unexpected(InputFailure{std::move(error)}); }

@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "base/counted.h"
-#include "base/parallel.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
 #include "cli/output/progress.h"
 #include "cli/scenarios/scenario_cases.h"
 #include "sweep/cell_file.h"
+#include "sweep/guarded_items.h"
 #include "sweep/scenario_rows.h"
 
 namespace espalier::cli {
@@ -64,36 +65,61 @@ OrStop<ScenarioRows> open_rows(const Console& console, const ScenarioSweep& swee
   return rows;
 }
 
-/// Runs what has no row yet; a row is in the file as soon as it is known.
+constexpr const char* wrong_usage = "usage";
+constexpr const char* unreadable = "unreadable";
+
+/// The row of a case as a line, empty where it is known. Errors: `wrong_usage` or `unreadable`; why has been shown.
+Result<std::string> line_of_case(const Console& console, const ScenarioCase& one, const std::set<sweep::Cells>& known) {
+  const auto row =
+      run_case(console, one, [&](const ScenarioRow& of) { return known.contains(sweep::key_of(cells_of(of))); });
+  if (!row) return fail(ErrorCode::invalid_input, row.error() == ExitCode::wrong_usage ? wrong_usage : unreadable);
+  if (!*row) return std::string();
+  return nlohmann::json(cells_of(**row)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// The row of a case whose process ended.
+std::optional<sweep::Cells> lost_row(const Console& console, const ScenarioCase& one, std::string_view said) {
+  std::optional<ScenarioRow> lost;
+  static_cast<void>(run_case(console, one, [&](const ScenarioRow& of) {
+    lost = of;
+    return true;
+  }));
+  if (!lost) return std::nullopt;
+  lost->reason = fmt::format("internal error: {}", said);
+  return cells_of(*lost);
+}
+
+/// Runs what has no row yet, in processes of their own; a row is in the file as soon as it is known.
 OrStop<void> run_into(const Console& console, const std::vector<ScenarioCase>& cases, unsigned threads,
                       ScenarioRows& rows) {
   std::set<sweep::Cells> known;
   for (const sweep::Cells& row : rows.rows) known.insert(sweep::key_of(row));
   Console quiet = console;  // Warnings would come again for every row.
   quiet.quiet = true;
+  std::vector<std::size_t> items(cases.size());
+  std::ranges::generate(items, [i = std::size_t{0}]() mutable { return i++; });
+  sweep::GuardedItems guarded(items, threads,
+                              [&](std::size_t item) { return line_of_case(quiet, cases[item], known); });
   Progress progress(console, "simulating", cases.size());
-  std::mutex mutex;  // of `stopped`, the file and the rows
-  OrStop<void> stopped;
-  run_parallel(cases.size(), threads, [&](std::size_t i) {
-    progress.step(cases[i].scenario.file);
-    {
-      const std::scoped_lock lock(mutex);
-      if (!stopped) return;
-    }
-    const auto row = run_case(quiet, cases[i], [&](const ScenarioRow& of) {
-      return known.contains(sweep::key_of(cells_of(of)));  // Nobody changes it meanwhile.
-    });
-    const std::scoped_lock lock(mutex);
-    if (!row) {
-      stopped = tl::unexpected(Stop{{}, row.error() == ExitCode::wrong_usage, true});
-    } else if (*row) {
-      rows.rows.push_back(cells_of(**row));
-      if (!rows.file) return;
-      if (const auto appended = rows.file->append(rows.rows.back()); !appended) stopped = stop(appended.error());
-    }
-  });
+  const auto take = [&](sweep::Cells row) -> Result<void> {
+    rows.rows.push_back(std::move(row));
+    return rows.file ? rows.file->append(rows.rows.back()) : Result<void>();
+  };
+  const auto ran = guarded.read(
+      [&](std::size_t item, std::string_view line) -> Result<void> {
+        progress.step(cases[item].scenario.file);
+        return line.empty() ? Result<void>() : take(nlohmann::json::parse(line).get<sweep::Cells>());
+      },
+      [&](std::size_t item, std::string_view said) -> Result<void> {
+        auto row = lost_row(quiet, cases[item], said);
+        if (!row) return fail(ErrorCode::unavailable, fmt::format("{}: {}", cases[item].scenario.file, said));
+        return take(*std::move(row));
+      });
   sweep::sort_scenario_rows(rows.rows);
-  return stopped;
+  if (ran) return {};
+  const std::string& why = ran.error().message;
+  if (why == wrong_usage || why == unreadable) return tl::unexpected(Stop{{}, why == wrong_usage, true});
+  return stop(ran.error());
 }
 
 void print_counts(const Console& console, const ScenarioSweep& sweep, const ScenarioRows& rows) {

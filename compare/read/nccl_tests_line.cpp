@@ -62,6 +62,33 @@ std::size_t label_length(std::string_view text) {
   return end + (text.substr(end + 1).starts_with(':') ? 2 : 1);
 }
 
+/// Whether a text begins with a time as mpirun --timestamp-output writes it: "Tue Nov 28 04:05:03 2023".
+bool begins_with_time(std::string_view text) {
+  constexpr std::string_view form = "Aaa Aaa _0 00:00:00 0000";  // '_' is a digit or a blank.
+  return text.size() >= form.size() && std::ranges::equal(form, text.substr(0, form.size()), [](char like, char c) {
+           switch (like) {
+             case 'A': return c >= 'A' && c <= 'Z';
+             case 'a': return c >= 'a' && c <= 'z';
+             case '0': return is_digit(c);
+             case '_': return is_digit(c) || c == ' ';
+             default: return c == like;
+           }
+         });
+}
+
+/// Such times and the stream behind them, before a row and within it: blanks in their place.
+void blank_times(std::string& line) {
+  constexpr std::size_t length_of_time = 24;
+  for (std::size_t at = 0; at + length_of_time <= line.size(); ++at) {
+    if (!begins_with_time(std::string_view(line).substr(at))) continue;
+    std::size_t length = length_of_time;
+    for (const std::string_view stream : {"<stdout>:", "<stderr>:"}) {
+      if (std::string_view(line).substr(at + length_of_time).starts_with(stream)) length += stream.size();
+    }
+    line.replace(at, length, length, ' ');
+  }
+}
+
 /// Labels before a row and within it, as launchers put one before each part that was written: blanks in their place.
 void blank_labels(std::string& line) {
   for (std::size_t at = line.find('['); at != std::string::npos; at = line.find('[', at + 1)) {
@@ -115,6 +142,7 @@ bool cut_log(std::string& line) {
 
 CleanLine clean_line(std::string_view line) {
   std::string plain = without_ansi(line);
+  blank_times(plain);
   blank_labels(plain);
   std::string_view rest = plain;
   constexpr int most_prefixes = 3;

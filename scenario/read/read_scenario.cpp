@@ -168,7 +168,7 @@ ScenarioReading read(Findings& findings, const SourceFiles::File& file,
                      const std::optional<std::filesystem::path>& folder, const ScenarioOptions& options) {
   ScenarioReading result;
   const Environment none;
-  if (file.document) {
+  if (file.document && !is_of_another_form(file.document->root(), "espalier_scenario", findings)) {
     const Fields fields(file.document->root(), "a scenario", scenario_keys::file, none, findings);
     if (fields.is_map()) {
       check_version(fields);

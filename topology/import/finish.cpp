@@ -212,7 +212,8 @@ class Finisher {
       warning.code = import_codes::assumed_rate;
       warning.place.file = draft_.file;
       warning.message = fmt::format("no file has a rate of links of class {}: {} are assumed", link_class, all);
-      warning.help = "name the machine with --preset, or change the file that is written";
+      warning.help = options_.preset == nullptr ? "name the machine with --preset, or change the file that is written"
+                                                : "the preset has none either: change the file that is written";
       warnings_.push_back(std::move(warning));
     }
   }

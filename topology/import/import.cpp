@@ -127,6 +127,19 @@ void lead_to_switch(Draft& machine, const GpuGeneration* generation) {
   }
 }
 
+/// Printed matrices show GPUs behind processors of Grace as they show any; what is between them is NVLink-C2C, not
+/// PCIe.
+void join_by_c2c(Draft& machine) {
+  if (machine.has(Medium::c2c)) return;
+  for (DraftLink& link : machine.links) {
+    const NodeKind tail = machine.nodes[link.tail].kind;
+    const NodeKind head = machine.nodes[link.head].kind;
+    const bool is_to_cpu =
+        (tail == NodeKind::gpu && head == NodeKind::cpu) || (tail == NodeKind::cpu && head == NodeKind::gpu);
+    if (is_to_cpu && link.medium == Medium::pcie && !link.bandwidth) link.medium = Medium::c2c;
+  }
+}
+
 /// One machine of all files about machines; the NICs that were named, and simple ways between devices.
 Result<Draft> make_machine(std::vector<Draft> drafts, const Preset* preset, const std::string& nics) {
   auto machine = merge_drafts(std::move(drafts));
@@ -134,6 +147,7 @@ Result<Draft> make_machine(std::vector<Draft> drafts, const Preset* preset, cons
   if (auto kept = keep_nics(*machine, nics); !kept) return tl::unexpected(kept.error());
   simplify_pcie(*machine);
   lead_to_switch(*machine, generation_of(*machine, preset));
+  if (preset != nullptr && preset->c2c.bytes_per_second > 0) join_by_c2c(*machine);
   if (preset != nullptr) warn_of_missing_links(*machine, *preset);
   return machine;
 }

@@ -33,7 +33,7 @@ std::vector<std::string> names_of(const Draft& machine, const std::vector<std::s
 std::vector<std::size_t> far_nics(const Draft& machine, const std::vector<std::size_t>& nics) {
   DisjointSets sets(machine.nodes.size());
   for (const DraftLink& link : machine.links) {
-    if (link.medium == Medium::pcie) {
+    if (link.medium == Medium::pcie || link.medium == Medium::c2c) {
       sets.join(static_cast<std::uint32_t>(link.tail), static_cast<std::uint32_t>(link.head));
     }
   }

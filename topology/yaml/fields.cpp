@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "base/parse_units.h"
@@ -10,6 +11,32 @@
 #include "topology/yaml/read_codes.h"
 
 namespace espalier {
+
+namespace {
+
+struct Form {
+  std::string_view key;
+  std::string_view what;
+  std::string_view use;
+};
+
+constexpr std::array forms = {
+    Form{"espalier", "a topology", "give it as the machine: espalier simulate FILE COLLECTIVE"},
+    Form{"espalier_scenario", "a scenario", "give it with --scenario: espalier simulate --scenario FILE"},
+    Form{"espalier_profile", "a profile", "give it with --profile FILE, beside a machine"}};
+
+}  // namespace
+
+bool is_of_another_form(Value root, std::string_view key, Findings& findings) {
+  if (!root.is_map() || root.find(key)) return false;
+  const auto other = std::ranges::find_if(forms, [&](const Form& form) { return bool(root.find(form.key)); });
+  if (other == forms.end()) return false;
+  const auto asked = std::ranges::find(forms, key, &Form::key);
+  findings.error(root.mark(),
+                 {read_codes::another_form, fmt::format("this is {}, and {} is asked for", other->what, asked->what),
+                  std::string(other->use)});
+  return true;
+}
 
 Fields::Fields(Value map, std::string_view what, std::span<const std::string_view> known,
                const Environment& environment, Findings& findings)

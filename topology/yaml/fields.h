@@ -52,6 +52,10 @@ class Fields {
   Findings& findings_;
 };
 
+/// Whether a file whose form begins with `key` is of another form of ours: then one error says so, and where it is
+/// given.
+bool is_of_another_form(Value root, std::string_view key, Findings& findings);
+
 /// The text of a scalar with parameters filled in. Anything else is reported as `what` not being a text.
 std::optional<std::string> read_text(Value value, std::string_view what, const Environment& environment,
                                      Findings& findings);

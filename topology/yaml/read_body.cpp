@@ -172,6 +172,7 @@ void read_file_body(Reading& reading, const SourceFiles::File& file, Scope& scop
   const IncludeChain& chain =
       reading.chains.emplace_back(IncludeChain{&file, outer, outer == nullptr ? 1 : outer->length + 1});
   const Value root = file.document->root();
+  if (is_of_another_form(root, "espalier", reading.findings)) return;
   const Fields fields(root, "a topology", read_keys::file, environment, reading.findings);
   if (!fields.is_map()) return;
   read_version(reading, fields);

@@ -34,6 +34,7 @@ constexpr Code bad_integer = "T023";
 constexpr Code bad_boolean = "T024";
 constexpr Code unknown_kind = "T025";
 constexpr Code bad_provenance = "T026";
+constexpr Code another_form = "T027";
 
 // Nodes.
 constexpr Code bad_id = "T030";

@@ -58,7 +58,7 @@ TEST(SharedWaits, AreOneListForAllThatSendASum) {
 
 TEST(SharedWaits, ChangeNoTime) {
   Random random(20'261'125);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 80; ++round) {
     const Machine machine = all_to_all_sums(random);
     const Schedule schedule = machine.schedule();
     const Topology topology = machine.topology();

@@ -17,26 +17,40 @@ namespace {
 struct Asked {
   const char* collective;
   const char* size;
+  const char* boxes;  ///< Of each unit of a machine with 64 units.
 };
+
+constexpr const char* few = "boxes_per_unit=5";  ///< 2,560 ranks.
+constexpr const char* all = "boxes_per_unit=32";
 
 class LargePlans : public ::testing::TestWithParam<Asked> {};
 
 /// A candidate of which one rank's part stands for all may be given up for a faster one, as any other.
 TEST_P(LargePlans, AreChosenWhateverIsGivenUp) {
   for (const char* algorithm : {"auto", "ring,tree", "tree"}) {
-    const Printed printed =
-        print_of(add_plan_command, {"plan", ESPALIER_SOURCE_DIR "/examples/dgx-h100-x2048.yaml", GetParam().collective,
-                                    "-s", GetParam().size, "-a", algorithm, "--profile", "ideal"});
+    const Printed printed = print_of(
+        add_plan_command, {"plan", ESPALIER_SOURCE_DIR "/examples/dgx-h100-x2048.yaml", GetParam().collective, "-p",
+                           GetParam().boxes, "-s", GetParam().size, "-a", algorithm, "--profile", "ideal"});
     EXPECT_EQ(printed.code, ExitCode::ok) << algorithm << ": " << printed.text;
     EXPECT_NE(printed.text.find("\"chosen\""), std::string::npos) << algorithm << ": " << printed.text;
   }
 }
 
+std::string name_of(const ::testing::TestParamInfo<Asked>& asked) {
+  return std::string(asked.param.collective) + asked.param.size;
+}
+
 INSTANTIATE_TEST_SUITE_P(Asked, LargePlans,
-                         ::testing::Values(Asked{"all_reduce", "1M"}, Asked{"all_reduce", "256M"},
-                                           Asked{"all_reduce", "4G"}, Asked{"reduce_scatter", "256M"},
-                                           Asked{"all_gather", "1G"}),
-                         [](const auto& param) { return std::string(param.param.collective) + param.param.size; });
+                         ::testing::Values(Asked{"all_reduce", "1M", few}, Asked{"all_reduce", "256M", few},
+                                           Asked{"all_reduce", "4G", few}, Asked{"reduce_scatter", "256M", few},
+                                           Asked{"all_gather", "1G", few}),
+                         name_of);
+// Takes minutes.
+INSTANTIATE_TEST_SUITE_P(Of16384Ranks, LargePlans,
+                         ::testing::Values(Asked{"all_reduce", "1M", all}, Asked{"all_reduce", "256M", all},
+                                           Asked{"all_reduce", "4G", all}, Asked{"reduce_scatter", "256M", all},
+                                           Asked{"all_gather", "1G", all}),
+                         name_of);
 
 /// In whatever form a plan is there, a run with a deadline is the run without one, or nothing where it is later.
 TEST(DeadlineOfCandidates, IsKeptInEveryForm) {

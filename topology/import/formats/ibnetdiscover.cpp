@@ -247,6 +247,7 @@ class FabricDraft {
     }
     warn_of_others();
     warn_of_names();
+    warn_of_odd_hosts();
     rate_adapters();
     return std::move(draft_);
   }
@@ -320,6 +321,29 @@ class FabricDraft {
     draft_.warn(import_codes::left_out, 0,
                 listed(left_out) + (all == 1 ? " is no host and was left out" : " are no hosts and were left out"),
                 "hosts are known by descriptions such as \"node01 mlx5_0\"");
+  }
+
+  /// Hosts that manage the fabric, store or let users in have an adapter where those with GPUs have one for each.
+  void warn_of_odd_hosts() {
+    std::map<std::string, std::size_t> adapters;
+    for (const auto& [nic, link] : adapter_links_) ++adapters[draft_.nodes[nic].host];
+    std::map<std::size_t, std::size_t> hosts_with;
+    for (const auto& [host, count] : adapters) ++hosts_with[count];
+    const auto usual = std::ranges::max_element(hosts_with, {}, [](const auto& each) { return each.second; });
+    std::vector<std::string> odd;
+    for (const auto& [host, count] : adapters) {
+      if (4 * count <= usual->first || is_named_as_manager(host)) odd.push_back(host);
+    }
+    if (odd.empty() || odd.size() == adapters.size()) return;
+    draft_.warn(import_codes::other_network, 0,
+                fmt::format("{} of {} hosts perhaps run no ranks, by their adapters or names: {}", odd.size(),
+                            adapters.size(), listed(odd)),
+                fmt::format("they count as ranks; --without {} leaves them out", fmt::join(odd, ",")));
+  }
+
+  static bool is_named_as_manager(std::string_view host) {
+    return std::ranges::any_of(std::array{"ufm", "mgmt", "login", "storage", "opensm"},
+                               [&](const char* name) { return has_ignoring_case(host, name); });
   }
 
   void warn_of_names() {

@@ -43,6 +43,7 @@ class RocmReader {
     }
     find_lightest();
     build();
+    warn_of_counts();
     return std::move(draft_);
   }
 
@@ -104,6 +105,15 @@ class RocmReader {
   tl::unexpected<Error> fail_cell(const TextLine& line, const Word& word, const std::string& help) const {
     const auto at = static_cast<int>(word.text.data() - line.text.data()) + 1;
     return fail_at(draft_.file, line.number, at, cited(word.text) + " does not belong here", help);
+  }
+
+  /// Where xGMI joins all GPUs to all, there is a link a pair (MI300X); elsewhere pairs have one to four (MI250).
+  void warn_of_counts() {
+    std::size_t pairs = 0;
+    for (const DraftLink& link : draft_.links) pairs += link.medium == Medium::xgmi ? 1 : 0;
+    if (pairs == 0 || pairs == types_.size() * (types_.size() - 1) / 2) return;
+    draft_.warn(import_codes::left_out, 0, "it does not say how many xGMI links a pair of GPUs has: one is counted",
+                "dies of one MI250 have four, others up to two; `espalier topo detect` on the machine counts them");
   }
 
   /// Drivers call any path over xGMI one hop: then weights alone tell which of them pass other GPUs.

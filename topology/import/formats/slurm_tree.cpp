@@ -95,6 +95,13 @@ Result<std::size_t> SlurmTree::hosts_below(std::size_t node, int depth) {
 Result<Draft> SlurmTree::take() {
   if (hosts_.empty())
     return fail(ErrorCode::infeasible, draft_.file + " names no nodes", "give the file with 'Nodes='");
+  for (const auto& [name, node] : switches_) {
+    if (below_.contains(node)) continue;
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("{}: {} is below a switch, and the file does not say what is below it", draft_.file, cited(name)),
+        "the end of the file may be missing: give the whole of it");
+  }
   const auto below = below_;
   for (const auto& [upper, lowers] : below) {
     for (const std::size_t lower : lowers) {

@@ -77,7 +77,8 @@ TEST(NcclTests, TakesPrefixesAndColoursOff) {
 
 TEST(NcclTests, LabelsWithinRowsAreTakenOut) {
   // Hydra and mpirun label each part that a process writes.
-  for (const std::string label : {"[0]", "[1,0]<stdout>:", "[1,12]<stderr>:", "[prterun-node1-71@1,0]<stdout>:"}) {
+  for (const std::string label : {"[0]", "[1,0]<stdout>:", "[1,12]<stderr>:", "[prterun-node1-71@1,0]<stdout>:",
+                                  "Tue Nov 28 04:05:03 2023[1,0]<stdout>:", "Tue Nov  8 04:05:03 2023<stdout>:"}) {
     const Measurements runs =
         read(label + "#  size  count  type  redop  root  time  algbw  busbw  #wrong\n" + label +
                  "      1048576        262144     float     sum      -1" + label + "    1626.5    0.64    1.24      0" +

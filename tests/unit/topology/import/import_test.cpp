@@ -56,6 +56,37 @@ TEST(Import, BetterOriginsWin) {
   EXPECT_EQ(provenance_of(import_good({matrix}), "nvlink", "latency"), "700 ns assumed no file has it");
 }
 
+// Two GPUs and two NICs as nvidia-smi prints them: behind switches of PCIe, and behind processors of Grace.
+const std::string behind_switches =
+    "\tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\n"
+    "GPU0\t X \tNV18\tPXB\tNODE\t0-55\t0\nGPU1\tNV18\t X \tNODE\tPXB\t0-55\t0\n"
+    "NIC0\tPXB\tNODE\t X \tNODE\nNIC1\tNODE\tPXB\tNODE\t X \n";
+const std::string behind_grace =
+    "\tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+    "GPU0\t X \tNV18\tNODE\tSYS\t0-71\t0,2-9\t2\nGPU1\tNV18\t X \tSYS\tNODE\t72-143\t1,18-25\t18\n"
+    "NIC0\tNODE\tSYS\t X \tSYS\nNIC1\tSYS\tNODE\tSYS\t X \n";
+
+TEST(Import, PresetsGiveTheRatesOfTheirMachines) {
+  // Data sheets, one way: PCIe 5 63, PCIe 6 121; 400 and 800 Gbit/s a NIC; C2C 450 GB/s.
+  struct Expected {
+    const std::string& file;
+    std::string preset, to_gpu, to_nic, net;
+  };
+  for (const Expected& each : {Expected{behind_switches, "b200-sxm", "63 GB/s pcie", "63 GB/s pcie", "50 GB/s"},
+                               Expected{behind_switches, "b300-sxm", "121 GB/s pcie", "121 GB/s pcie", "100 GB/s"},
+                               Expected{behind_grace, "gb200", "450 GB/s c2c", "63 GB/s pcie", "50 GB/s"},
+                               Expected{behind_grace, "gb300", "450 GB/s c2c", "121 GB/s pcie", "100 GB/s"}}) {
+    SCOPED_TRACE(each.preset);
+    const ImportedTopology imported = import_good({each.file}, {.preset = each.preset, .boxes = 2});
+    EXPECT_EQ(imported.profile, "nccl-blackwell");
+    EXPECT_EQ(provenance_of(imported, "net", "bandwidth"), each.net + " preset " + each.preset);
+    const bool is_grace = &each.file == &behind_grace;
+    const std::string above = is_grace ? "box0.cpu0" : "box0.pcie0";
+    EXPECT_EQ(links(imported.topology, "box0.gpu0", above), "1 x " + each.to_gpu);
+    EXPECT_EQ(links(imported.topology, "box0.NIC0", above), "1 x " + each.to_nic);
+  }
+}
+
 TEST(Import, LinksThatAreDownAreSaid) {
   const ImportedTopology imported = import_good({matrix, rates});
   EXPECT_EQ(test::codes(imported).substr(0, 9), "I102 I102");

@@ -177,6 +177,32 @@ TEST(Ibnetdiscover, AnAggregationNodeIsKnownByItsModelToo) {
   EXPECT_EQ(import_good({renamed}).topology.rank_count(), 2U);
 }
 
+TEST(Ibnetdiscover, HostsThatPerhapsRunNoRanksAreNamed) {
+  // Two hosts with four adapters each, one with one adapter, and one that is called after what it does.
+  std::string text =
+      "# Topology file: generated for this test\nvendid=0x2c9\nswitchguid=0xa(a)\n"
+      "Switch 36 \"S-000a\" # \"MF0;leaf0:MQM8700/U1\" enhanced port 0 lid 1 lmc 0\n";
+  int port = 0;
+  const auto add = [&](const std::string& host, int adapters) {
+    for (int i = 0; i < adapters; ++i) {
+      ++port;
+      text += "[" + std::to_string(port) + "] \"H-" + std::to_string(1000 + port) + "\"[1](1) # \"" + host + " mlx5_" +
+              std::to_string(i) + "\" lid 4 4xHDR\n";
+    }
+  };
+  add("gpu01", 4);
+  add("gpu02", 4);
+  EXPECT_EQ(test::codes(import_good({text})), "I101");
+  add("head", 1);
+  add("ufm-a", 4);
+  const ImportedTopology imported = import_good({text});
+  EXPECT_EQ(imported.topology.rank_count(), 4U);
+  ASSERT_EQ(test::codes(imported), "I107 I101");
+  EXPECT_EQ(imported.warnings[0].message,
+            "2 of 4 hosts perhaps run no ranks, by their adapters or names: head and ufm-a");
+  EXPECT_NE(imported.warnings[0].help.find("--without head,ufm-a"), std::string::npos);
+}
+
 TEST(Ibnetdiscover, RefusalsNameThePlace) {
   EXPECT_EQ(refusal("caguid=1\n[1] \"S-000a\"[1] # \"x\" 4xHDR\n"),
             "a:2:1: '[1] \"S-000a\"[1] # \"x\" 4xHDR' is no port of a block");
@@ -254,6 +280,9 @@ TEST(Slurm, RefusalsNameThePlace) {
   EXPECT_EQ(refusal("SwitchName=s0 Switches=s1\nSwitchName=s1 Switches=s0 Nodes=a\n"),
             "a: the switch s0 is below itself");
   EXPECT_EQ(refusal("SwitchName=s0\n"), "a names no nodes");
+  // Cut at the end of a line: s2 has a place in the tree and nothing below it.
+  EXPECT_EQ(refusal("SwitchName=s0 Switches=s[1-2]\nSwitchName=s1 Nodes=a,b\n"),
+            "a: 's2' is below a switch, and the file does not say what is below it");
 }
 
 }  // namespace
