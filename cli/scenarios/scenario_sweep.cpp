@@ -14,7 +14,7 @@
 #include "cli/output/progress.h"
 #include "cli/scenarios/scenario_cases.h"
 #include "sweep/cell_file.h"
-#include "sweep/guarded_items.h"
+#include "sweep/guarded/guarded_items.h"
 #include "sweep/scenario_rows.h"
 
 namespace espalier::cli {

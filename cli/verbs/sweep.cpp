@@ -15,7 +15,7 @@
 #include "cli/output/progress.h"
 #include "cli/scenarios/scenario_sweep.h"
 #include "cli/verbs/commands.h"
-#include "sweep/guarded_sweep.h"
+#include "sweep/guarded/guarded_sweep.h"
 #include "sweep/row_file.h"
 #include "sweep/run_sweep.h"
 #include "sweep/shard.h"

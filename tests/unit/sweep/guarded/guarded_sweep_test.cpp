@@ -1,4 +1,4 @@
-#include "sweep/guarded_sweep.h"
+#include "sweep/guarded/guarded_sweep.h"
 
 #include <gtest/gtest.h>
 

@@ -16,8 +16,8 @@ using OnLine = std::function<Result<void>(std::size_t item, std::string_view lin
 /// Does an item and hands over one line; called by several threads at once. Errors end the work.
 using DoItem = std::function<Result<std::string>(std::size_t item)>;
 
-/// Numbered items done in processes of their own (sweep/worker.h). An item whose process ends, and does so again where
-/// it is alone, is lost; all others give what they would.
+/// Numbered items done in processes of their own (sweep/guarded/worker.h). An item whose process ends, and does so
+/// again where it is alone, is lost; all others give what they would.
 class GuardedItems {
  public:
   /// Starts them. Requires: no other threads here, as it forks.

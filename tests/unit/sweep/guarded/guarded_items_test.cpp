@@ -1,4 +1,4 @@
-#include "sweep/guarded_items.h"
+#include "sweep/guarded/guarded_items.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sweep/guarded_items.h"
+#include "sweep/guarded/guarded_items.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 #include "base/parallel.h"
 #include "base/send_signal.h"
-#include "sweep/worker.h"
+#include "sweep/guarded/worker.h"
 
 namespace espalier::sweep {
 namespace {

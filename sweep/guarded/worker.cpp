@@ -1,4 +1,4 @@
-#include "sweep/worker.h"
+#include "sweep/guarded/worker.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "sweep/guarded_sweep.h"
+#include "sweep/guarded/guarded_sweep.h"
 
 #include <unistd.h>
 
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/send_signal.h"
+#include "sweep/guarded/worker.h"
 #include "sweep/row_text.h"
-#include "sweep/worker.h"
 
 namespace espalier::sweep {
 namespace {
