@@ -11,17 +11,6 @@ namespace {
 /// Message sizes are whole numbers of the largest element; the choice hardly depends on it.
 constexpr std::int64_t element_size = 1;
 
-planners::Evaluate simulate_on(const Topology& topology) {
-  return [&topology](const Schedule& schedule, Bytes size, const Cut& cut,
-                     Picoseconds deadline) -> Result<std::optional<RunReport>> {
-    sim::Options options;
-    options.size = size;
-    options.set(cut);
-    options.element_size = element_size;
-    return sim::simulate_unverified_until(deadline, schedule, topology, options);
-  };
-}
-
 /// Of the candidates that take as long as this one, to within so much, the one that has to wait least often.
 const planners::Candidate& shallowest_of_equals(const planners::Candidates& candidates,
                                                 const planners::Candidate& fastest, Bytes size) {
@@ -42,25 +31,27 @@ Result<Advisor::Planned*> Advisor::plan_once(const Collective& collective) {
   const auto known =
       std::ranges::find_if(planned_, [&](const Planned& planned) { return planned.collective == collective; });
   if (known != planned_.end()) return &*known;
-  std::vector<planners::Planner> planners;
-  if (options_.algorithm == "auto") {
-    planners.assign(planners::all_planners().begin(), planners::all_planners().end());
-  } else {
-    const auto planner = planners::find_planner(options_.algorithm);
-    if (!planner) return tl::unexpected(planner.error());
-    planners.push_back(*planner);
+  const bool is_choice = options_.algorithm == "auto";
+  if (!is_choice) {
+    if (const auto known = planners::find_planner(options_.algorithm); !known) return tl::unexpected(known.error());
   }
-  planners::CandidateOptions options;
-  options.for_choice = options_.algorithm == "auto";
-  if (options_.profile) options.paths = options_.profile->paths;
-  auto made = planners::make_candidates(topology_, collective, planners, options);
+  RunOptions how{.element_size = element_size};
+  if (options_.profile) {
+    const profile::Profile& costs = *options_.profile;
+    how.profile = std::make_shared<const Software>(Software{costs.name, costs, costs.launches.front().second, {}});
+  }
+  auto made = plan({.machine = &topology_,
+                    .collective = collective,
+                    .algorithms = {options_.algorithm},
+                    .how = how,
+                    .forms = PlanForms::schedules});
   if (!made) return tl::unexpected(made.error());
   // Switches that take part are no ranks that could run their part of a schedule.
   std::erase_if(made->made, [](const planners::Candidate& candidate) { return !candidate.schedule.relays.empty(); });
   // Where three ranks or more add inputs each in an order of its own, the last bits of a sum differ from rank to rank:
   // that is for those who name the planner.
   const auto adds_apart = [&](const planners::Candidate& candidate) {
-    return options.for_choice && collective.rank_count > 2 && candidate.schedule.reads_inputs();
+    return is_choice && collective.rank_count > 2 && candidate.schedule.reads_inputs();
   };
   if (!std::ranges::all_of(made->made, adds_apart)) std::erase_if(made->made, adds_apart);
   if (made->made.empty()) {
@@ -72,13 +63,7 @@ Result<Advisor::Planned*> Advisor::plan_once(const Collective& collective) {
   }
   auto candidates = std::make_shared<const planners::Candidates>(std::move(*made));
   Planned& planned = planned_.emplace_back(Planned{collective, std::move(candidates), nullptr});
-  if (options_.profile) {
-    const profile::Profile& costs = *options_.profile;
-    planned.profiled = std::make_unique<ProfiledRuns>(
-        topology_, *planned.candidates,
-        ProfiledRuns::Options{
-            costs, costs.launches.front().second, std::nullopt, element_size, {}, sim::ModelKind::link, {}});
-  }
+  planned.runs = std::make_unique<CandidateRuns>(topology_, *planned.candidates, how);
   return &planned;
 }
 
@@ -90,10 +75,7 @@ Result<SourcedSchedule> Advisor::advise(const Collective& collective, Bytes size
   const planners::Candidate* best = &candidates->made.front();
   Cut cut{best->chunks.choose(size), 0};
   if (candidates->made.size() > 1) {
-    planners::LinkTimes of_links(*candidates, simulate_on(topology_));
-    planners::CandidateTimes* times = &of_links;
-    if ((*planned)->profiled != nullptr) times = (*planned)->profiled.get();
-    const auto choice = planners::choose(*candidates, size, *times);
+    const auto choice = (*planned)->runs->choose(size);
     if (!choice) return tl::unexpected(choice.error());
     best = choice->candidate;
     cut = {choice->run.chunk, choice->run.ahead};

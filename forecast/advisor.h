@@ -6,8 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "forecast/profiled_runs.h"
-#include "planners/chooser.h"
+#include "forecast/candidate_runs.h"
 #include "schedule/schedule_source.h"
 #include "topology/topology.h"
 
@@ -43,7 +42,7 @@ class Advisor {
   struct Planned {
     Collective collective;
     std::shared_ptr<const planners::Candidates> candidates;
-    std::unique_ptr<ProfiledRuns> profiled;  ///< With a profile.
+    std::unique_ptr<CandidateRuns> runs;
   };
   Result<Planned*> plan_once(const Collective& collective);
 

@@ -9,34 +9,17 @@
 
 namespace espalier::forecast {
 
-sim::Options CandidateRuns::Options::at(Bytes size, const Cut& cut_of_run) const {
-  sim::Options options;
-  options.size = size;
-  options.set(cut_of_run);
-  options.element_size = element_size;
-  options.model = model;
-  options.set(circumstances);
-  return options;
-}
+CandidateRuns::CandidateRuns(const Topology& topology, const planners::Candidates& candidates, RunOptions options)
+    : topology_(&topology), candidates_(&candidates), options_(std::move(options)), link_times_(*this) {}
 
-CandidateRuns::CandidateRuns(const Topology& topology, const planners::Candidates& candidates, Options options)
-    : topology_(&topology),
-      candidates_(&candidates),
-      options_(std::move(options)),
-      link_times_(candidates, evaluator(),
-                  [this](const planners::Candidate& candidate, Bytes size) { return fixed_for(candidate, size); }) {}
-
-const Result<CandidateSimulator>& CandidateRuns::find_simulator(const Schedule& schedule) {
+const Result<CandidateSimulator>& CandidateRuns::find_simulator(const planners::Candidate& candidate) {
   KnownSimulator* known = nullptr;
   {
     const std::scoped_lock lock(mutex_);
-    known = &simulators_[&schedule];
+    known = &simulators_[&candidate];
   }
   std::call_once(known->once, [&] {
-    const auto candidate = std::ranges::find_if(
-        candidates_->made, [&](const planners::Candidate& made) { return &made.schedule == &schedule; });
-    ESPALIER_CHECK(candidate != candidates_->made.end(), "what runs was made");
-    known->made = CandidateSimulator::make(*candidate, *topology_, options_.circumstances.endpoints.engines());
+    known->made = CandidateSimulator::make(candidate, *topology_, options_.circumstances.endpoints.engines());
   });
   return *known->made;
 }
@@ -47,21 +30,22 @@ sim::Conditions CandidateRuns::steady() const {
   return conditions;
 }
 
-CandidateRuns::Run CandidateRuns::run_of(const Schedule& schedule, Bytes size, const Cut& cut,
+CandidateRuns::Run CandidateRuns::run_of(const planners::Candidate& candidate, Bytes size, const Cut& cut,
                                          const sim::Conditions& conditions) {
   sim::Options options = options_.at(size, cut);
   options.conditions = conditions;
-  const KnownRuns::Key key{&schedule, size.count, cut.chunk.count, cut.ahead, conditions.jitter_ppm > 0};
-  return {key, [this, &schedule, options](Picoseconds deadline) -> Result<std::optional<sim::Report>> {
-            const auto& simulator = find_simulator(schedule);
+  const KnownRuns::Key key{&candidate, size.count, cut.chunk.count, cut.ahead, conditions.jitter_ppm > 0};
+  return {key, [this, &candidate, options](Picoseconds deadline) -> Result<std::optional<sim::Report>> {
+            if (options_.on_run) options_.on_run();
+            const auto& simulator = find_simulator(candidate);
             if (!simulator) return tl::unexpected(simulator.error());
             return simulator->run_until(options, deadline);
           }};
 }
 
-Result<sim::Report> CandidateRuns::simulate(const Schedule& schedule, Bytes size, const Cut& cut,
+Result<sim::Report> CandidateRuns::simulate(const planners::Candidate& candidate, Bytes size, const Cut& cut,
                                             const sim::Conditions& conditions) {
-  const Run run = run_of(schedule, size, cut, conditions);
+  const Run run = run_of(candidate, size, cut, conditions);
   const sim::Conditions& own = options_.circumstances.conditions;
   if (conditions.jitter_ppm == 0 || (conditions.jitter_ppm == own.jitter_ppm && conditions.seed == own.seed)) {
     return runs_.run(run.key, run.simulate);
@@ -71,12 +55,10 @@ Result<sim::Report> CandidateRuns::simulate(const Schedule& schedule, Bytes size
   return **std::move(report);
 }
 
-planners::Evaluate CandidateRuns::evaluator() {
-  return [this](const Schedule& schedule, Bytes size, const Cut& cut,
-                Picoseconds deadline) -> Result<std::optional<RunReport>> {
-    const Run run = run_of(schedule, size, cut, steady());
-    return runs_.run_until(run.key, deadline, run.simulate);
-  };
+Result<std::optional<RunReport>> CandidateRuns::evaluate(const planners::Candidate& candidate, Bytes size,
+                                                         const Cut& cut, Picoseconds deadline) {
+  const Run run = run_of(candidate, size, cut, steady());
+  return runs_.run_until(run.key, deadline, run.simulate);
 }
 
 planners::FixedCut CandidateRuns::fixed_for(const planners::Candidate& candidate, Bytes size) const {
@@ -129,7 +111,7 @@ Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size
   if (algorithm == "auto") {
     const auto choice = choose(size);
     if (!choice) return tl::unexpected(choice.error());
-    auto report = simulate(choice->candidate->schedule, size, {choice->run.chunk, choice->run.ahead}, conditions);
+    auto report = simulate(*choice->candidate, size, {choice->run.chunk, choice->run.ahead}, conditions);
     if (!report) return tl::unexpected(report.error());
     return CandidateRun{size, algorithm, choice->candidate, *std::move(report), choice->why, nullptr, {}};
   }
@@ -137,7 +119,7 @@ Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size
   ESPALIER_CHECK(candidate != nullptr, "what runs was made");
   const auto cut = find_cut(*candidate, size);
   if (!cut) return tl::unexpected(cut.error());
-  auto report = simulate(candidate->schedule, size, *cut, conditions);
+  auto report = simulate(*candidate, size, *cut, conditions);
   if (!report) return tl::unexpected(report.error());
   return CandidateRun{size, algorithm, candidate, *std::move(report), {}, nullptr, {}};
 }

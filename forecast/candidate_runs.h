@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "forecast/candidate_simulator.h"
+#include "forecast/entrants.h"
 #include "forecast/known_runs.h"
 #include "forecast/profiled_runs.h"
-#include "forecast/software.h"
+#include "forecast/question.h"
 #include "planners/chooser.h"
 #include "sim/simulate.h"
 
@@ -52,18 +52,7 @@ struct Crossover {
 /// Simulates candidates over message sizes, each (schedule, size, cut) once. Several threads may ask at once.
 class CandidateRuns {
  public:
-  struct Options {
-    std::int64_t element_size = 4;
-    planners::FixedCut cut;  ///< Fixed for all; the rest is chosen per schedule and size.
-    sim::ModelKind model = sim::ModelKind::link;
-    sim::Circumstances circumstances;
-    std::shared_ptr<const Software> profile;  ///< Null: links alone.
-
-    /// Of one run; nothing is recorded.
-    [[nodiscard]] sim::Options at(Bytes size, const Cut& cut) const;
-  };
-
-  CandidateRuns(const Topology& topology, const planners::Candidates& candidates, Options options);
+  CandidateRuns(const Topology& topology, const planners::Candidates& candidates, RunOptions options);
   CandidateRuns(const CandidateRuns&) = delete;
   CandidateRuns& operator=(const CandidateRuns&) = delete;
 
@@ -80,15 +69,30 @@ class CandidateRuns {
   /// The fastest at a size, with the trials of all.
   Result<planners::Choice> choose(Bytes size) { return planners::choose(*candidates_, size, times()); }
 
-  /// One candidate at one size and cut on links alone, for functions that take an Evaluate; both must live as long.
-  /// Without jitter.
-  planners::Evaluate evaluator();
+  /// One candidate at one size and cut on links alone, without jitter; nothing where it takes longer than the deadline.
+  Result<std::optional<RunReport>> evaluate(const planners::Candidate& candidate, Bytes size, const Cut& cut,
+                                            Picoseconds deadline);
 
   /// The size from which on `to` is faster than `from`, to about five per cent, between two sizes where that changes.
   /// Where runs are dear (planners/cut_search.h), after one look, as if times grew evenly from there on.
   Result<Crossover> find_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
 
  private:
+  /// Candidates as these runs cut and run them on links alone.
+  class OfLinks : public planners::LinkTimes {
+   public:
+    explicit OfLinks(CandidateRuns& runs) : LinkTimes(*runs.candidates_), runs_(runs) {}
+    Result<std::optional<RunReport>> evaluate(const planners::Candidate& candidate, Bytes size, const Cut& cut,
+                                              Picoseconds deadline) override {
+      return runs_.evaluate(candidate, size, cut, deadline);
+    }
+    [[nodiscard]] planners::FixedCut fixed(const planners::Candidate& candidate, Bytes size) const override {
+      return runs_.fixed_for(candidate, size);
+    }
+
+   private:
+    CandidateRuns& runs_;
+  };
   /// What two algorithms take at a size, in seconds.
   struct Pair {
     double from = 0;
@@ -100,33 +104,34 @@ class CandidateRuns {
   Result<Crossover> find_dear_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
   ProfiledRuns& profiled();
   Result<CandidateRun> run_profiled(const std::string& algorithm, Bytes size);
-  const Result<CandidateSimulator>& find_simulator(const Schedule& schedule);
+  const Result<CandidateSimulator>& find_simulator(const planners::Candidate& candidate);
   /// A run as KnownRuns asks for it.
   struct Run {
     KnownRuns::Key key;
     KnownRuns::SimulateUntil simulate;
   };
-  Run run_of(const Schedule& schedule, Bytes size, const Cut& cut, const sim::Conditions& conditions);
+  Run run_of(const planners::Candidate& candidate, Bytes size, const Cut& cut, const sim::Conditions& conditions);
   /// Those of the options without jitter.
   [[nodiscard]] sim::Conditions steady() const;
-  Result<sim::Report> simulate(const Schedule& schedule, Bytes size, const Cut& cut, const sim::Conditions& conditions);
+  Result<sim::Report> simulate(const planners::Candidate& candidate, Bytes size, const Cut& cut,
+                               const sim::Conditions& conditions);
   [[nodiscard]] planners::FixedCut fixed_for(const planners::Candidate& candidate, Bytes size) const;
   /// How a candidate runs fastest at a size on links alone, without knowing the jitter that is to come.
   Result<Cut> find_cut(const planners::Candidate& candidate, Bytes size);
 
   const Topology* topology_;
   const planners::Candidates* candidates_;
-  Options options_;
+  RunOptions options_;
   /// Made by whoever needs it first.
   struct KnownSimulator {
     std::once_flag once;
     std::optional<Result<CandidateSimulator>> made;
   };
   KnownRuns runs_;
-  planners::LinkTimes link_times_;
+  OfLinks link_times_;
   std::mutex mutex_;  ///< Of the two below, not of what they hold.
   std::unique_ptr<ProfiledRuns> profiled_;
-  std::map<const Schedule*, KnownSimulator> simulators_;
+  std::map<const planners::Candidate*, KnownSimulator> simulators_;
 };
 
 }  // namespace espalier::forecast

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "forecast/entrants.h"
 #include "schedule/ecmp.h"
 
 namespace espalier::forecast {
@@ -18,21 +19,17 @@ using ResultsOfSchedule =
 /// Times by result, of one seed.
 Result<std::vector<Picoseconds>> run_seed(const std::vector<CandidateRun>& results,
                                           const std::vector<std::size_t>& places, const Topology& topology,
-                                          const CandidateRuns::Options& how, std::uint64_t seed) {
+                                          const RunOptions& how, std::uint64_t seed) {
   const CandidateRun& first = results[places.front()];
   const profile::Setting* const setting = first.setting;
   const Topology& network = setting != nullptr ? setting->topology : topology;
   const Schedule drawn = hash_flows(first.candidate->schedule, network, seed);
-  const sim::Endpoints& endpoints = setting != nullptr ? setting->endpoints : how.circumstances.endpoints;
-  const auto simulator = sim::Simulator::make_unverified(drawn, network, endpoints.engines());
+  const auto simulator = sim::Simulator::make_unverified(drawn, network, how.endpoints(setting).engines());
   if (!simulator) return tl::unexpected(simulator.error());
   std::vector<Picoseconds> times;
   for (const std::size_t place : places) {
     const CandidateRun& result = results[place];
-    sim::Options options = how.at(result.size, {result.report.chunk, result.report.ahead});
-    options.launch = endpoints.launch;
-    options.payload_ppm = endpoints.payload_ppm;
-    const auto report = simulator->run(options);
+    const auto report = simulator->run(how.at(result.size, {result.report.chunk, result.report.ahead}, setting));
     if (!report) return tl::unexpected(report.error());
     times.push_back(report->elapsed);
   }
@@ -41,13 +38,13 @@ Result<std::vector<Picoseconds>> run_seed(const std::vector<CandidateRun>& resul
 
 }  // namespace
 
-Result<void> draw_paths(std::vector<CandidateRun>& results, const Topology& topology, const CandidateRuns::Options& how,
+Result<void> draw_paths(std::vector<CandidateRun>& results, const Topology& topology, const RunOptions& how,
                         const EcmpDraws& draws, const std::function<void()>& on_run) {
   ResultsOfSchedule by_schedule;
   bool has_choice = false;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const planners::Candidate& candidate = *results[i].candidate;
-    if (!candidate.is_stored()) {
+    if (!whole_schedule(candidate)) {
       return fail(ErrorCode::unsupported, "--ecmp: the plan of " + candidate.planner + " is too large to be stored",
                   "name a smaller machine, or another planner with -a");
     }

@@ -18,7 +18,7 @@ struct EcmpDraws {
 /// Runs every result again, cut as it was, on routes drawn anew by each seed (schedule/ecmp.h), and notes the mean and
 /// the worst time in it. `on_run` is told after each, from any thread. Errors: unsupported where no flow of any result
 /// has a choice, or a plan is not stored as a schedule; those of the simulator.
-Result<void> draw_paths(std::vector<CandidateRun>& results, const Topology& topology, const CandidateRuns::Options& how,
+Result<void> draw_paths(std::vector<CandidateRun>& results, const Topology& topology, const RunOptions& how,
                         const EcmpDraws& draws, const std::function<void()>& on_run);
 
 }  // namespace espalier::forecast

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "forecast/question.h"
 #include "planners/graph/rank_groups.h"
 #include "planners/nccl/nccl.h"
 #include "schedule/loads.h"
@@ -27,7 +28,7 @@ constexpr Bytes rooted_chunk{32 << 10};
 constexpr Bytes sent_chunk{128 << 10};
 constexpr std::int64_t most_sent_chunks = 64;
 
-bool is_nccl(const planners::Candidate& candidate) { return candidate.planner.starts_with(nccl_prefix); }
+bool is_nccl(const planners::Candidate& candidate) { return is_nccl_algorithm(candidate.planner); }
 
 /// Whether every block goes from who brings it to who gets it in one message.
 bool sends_straight(const Schedule& schedule) {
@@ -465,17 +466,6 @@ Result<ProfiledRun> ProfiledRuns::run(const std::string& algorithm, Bytes size) 
   if (pairs.empty()) return tl::unexpected(no_costs(options_.profile, algorithm));
   if (algorithm == "nccl") prefer_pxn(pairs);
   return algorithm.starts_with("nccl") ? run_as_nccl(pairs, size) : run_fastest(*pairs.front().candidate, size);
-}
-
-Result<ProfiledSummary> run_nccl(const Topology& topology, const Collective& collective, Bytes size,
-                                 const ProfiledRuns::Options& options) {
-  const auto candidates =
-      planners::make_candidates(topology, collective, planners::nccl_planners(), {.paths = options.profile.paths});
-  if (!candidates) return tl::unexpected(candidates.error());
-  auto ran = ProfiledRuns(topology, *candidates, options).run("nccl", size);
-  if (!ran) return tl::unexpected(ran.error());
-  return ProfiledSummary{fmt::format("{}/{}", ran->candidate->planner, sim::to_string(ran->protocol)),
-                         static_cast<const RunReport&>(ran->report)};
 }
 
 }  // namespace espalier::forecast

@@ -29,12 +29,6 @@ struct ProfiledRun {
   std::string why;  ///< One sentence: what else was there. Empty where nothing was chosen.
 };
 
-/// What a run gave and by which algorithm with which protocol: "nccl/ring/simple".
-struct ProfiledSummary {
-  std::string by;
-  RunReport run;
-};
-
 /// Runs candidates over message sizes as a profile's software would: with the protocol that suits the size, its costs
 /// laid on the network (profile::Setting), and for "nccl" with the algorithm, protocol and chunk that NCCL would pick.
 /// Several threads may ask at once.
@@ -134,10 +128,5 @@ class ProfiledRuns : public planners::CandidateTimes {
   profile::TunerView view_;          ///< But for the collective; where `counted_` is.
   std::map<const planners::Candidate*, double> loads_;
 };
-
-/// What NCCL's own schedules give on a network at a size: the run that its tuner would pick. Errors: those of planning;
-/// unsupported where NCCL has nothing for the collective, or the profile no costs for it.
-Result<ProfiledSummary> run_nccl(const Topology& topology, const Collective& collective, Bytes size,
-                                 const ProfiledRuns::Options& options);
 
 }  // namespace espalier::forecast

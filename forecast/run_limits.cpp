@@ -18,9 +18,14 @@ namespace {
 class Experiments {
  public:
   /// All but `options` and `engines` must outlive it.
-  Experiments(const RunOn& run_on, const Topology& topology, const sim::Options& options,
-              const sim::CopyEngines& engines)
-      : run_on_(run_on), topology_(topology), options_(options), engines_(engines) {
+  Experiments(const planners::Candidate& candidate, const CandidateSimulator& simulator, const Topology& topology,
+              const sim::Options& options, const sim::CopyEngines& engines, CandidateRuns* known)
+      : candidate_(candidate),
+        simulator_(simulator),
+        topology_(topology),
+        options_(options),
+        engines_(engines),
+        known_(known) {
     options_.record_critical_path = options_.record_sharing = false;
   }
 
@@ -43,33 +48,32 @@ class Experiments {
     add("engines", std::move(what), [this, engines] { return simulate(topology_, options_, engines); });
   }
 
-  /// `run` knows what it ran before; it may be empty.
-  void change_chunk(Bytes chunk, Bytes before, const Schedule& schedule, const planners::Evaluate& run) {
+  void change_chunk(Bytes chunk, Bytes before) {
     if (chunk.count < options_.element_size || chunk == before) return;
     add("chunk", fmt::format("chunks of {} instead of {}", format_size(chunk), format_size(before)),
-        [this, chunk, &schedule, &run]() -> Found {
-          if (run) return run(schedule, options_.size, {chunk, options_.ahead}, no_deadline);
+        [this, chunk]() -> Found {
+          if (known_ != nullptr) {
+            return known_->evaluate(candidate_, options_.size, {chunk, options_.ahead}, no_deadline);
+          }
           sim::Options changed = options_;
           changed.chunk = chunk;
           return simulate(topology_, changed, engines_);
         });
   }
 
-  /// `run` may be empty.
-  void change_algorithm(const planners::Candidate& candidate, const planners::Evaluate& run) {
-    add("algorithm", fmt::format("the schedule of {}", candidate.planner), [this, &candidate, &run]() -> Found {
-      if (run) {
-        return planners::find_best_cut(candidate.chunks, options_.size, {}, [&](const Cut& cut, Picoseconds deadline) {
-          return run(candidate.schedule, options_.size, cut, deadline);
-        });
-      }
-      const auto simulator = sim::Simulator::make_unverified(candidate.schedule, topology_, engines_);
-      if (!simulator) return tl::unexpected(simulator.error());
-      return planners::find_best_cut(candidate.chunks, options_.size, {}, [&](const Cut& cut, Picoseconds deadline) {
-        sim::Options changed = options_;
-        changed.set(cut);
-        return simulator->run_until(changed, deadline);
-      });
+  void change_algorithm(const planners::Candidate& other) {
+    add("algorithm", fmt::format("the schedule of {}", other.planner), [this, &other]() -> Found {
+      std::optional<Result<CandidateSimulator>> simulator;
+      if (known_ == nullptr) simulator = CandidateSimulator::make(other, topology_, engines_);
+      if (simulator && !*simulator) return tl::unexpected(simulator->error());
+      return planners::find_best_cut(other.chunks, options_.size, {},
+                                     [&](const Cut& cut, Picoseconds deadline) -> Found {
+                                       if (known_ != nullptr)
+                                         return known_->evaluate(other, options_.size, cut, deadline);
+                                       sim::Options changed = options_;
+                                       changed.set(cut);
+                                       return (*simulator)->run_until(changed, deadline);
+                                     });
     });
   }
 
@@ -98,16 +102,20 @@ class Experiments {
 
   [[nodiscard]] Found simulate(const Topology& topology, const sim::Options& options,
                                const sim::CopyEngines& engines) const {
-    return run_on_(topology, options, engines);
+    const auto changed = simulator_.on(topology, engines);
+    if (!changed) return tl::unexpected(changed.error());
+    return changed->run(options);
   }
   void add(std::string kind, std::string what, std::function<Found()> run) {
     experiments_.push_back({std::move(kind), std::move(what), std::move(run)});
   }
 
-  const RunOn& run_on_;
+  const planners::Candidate& candidate_;
+  const CandidateSimulator& simulator_;
   const Topology& topology_;
   sim::Options options_;
   sim::CopyEngines engines_;
+  CandidateRuns* known_;  ///< May be null.
   std::vector<Experiment> experiments_;
 };
 
@@ -135,25 +143,14 @@ void try_circumstances(Experiments& experiments, const sim::Options& options, co
 
 }  // namespace
 
-Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topology, sim::Options options,
+Result<RunLimits> find_run_limits(const planners::Candidate& candidate, const Topology& topology, sim::Options options,
                                   std::span<const planners::Candidate> others, const sim::CopyEngines& engines,
-                                  unsigned threads, const planners::Evaluate& run_other, const RunOn& run_on) {
-  std::optional<sim::Simulator> simulator;
-  if (!run_on) {
-    auto made = sim::Simulator::make(schedule, topology, engines);
-    if (!made) return tl::unexpected(made.error());
-    simulator = std::move(*made);
-  }
-  const auto run_changed = [&](const Topology& on, const sim::Options& how,
-                               const sim::CopyEngines& with) -> Result<sim::Report> {
-    const auto changed = simulator->on(on, with);
-    if (!changed) return tl::unexpected(changed.error());
-    return changed->run(how);
-  };
-  const RunOn run = run_on ? run_on : RunOn(run_changed);
+                                  unsigned threads, CandidateRuns* known) {
+  const auto simulator = CandidateSimulator::make(candidate, topology, engines);
+  if (!simulator) return tl::unexpected(simulator.error());
   options.record_timeline = false;
   options.record_critical_path = options.record_sharing = true;
-  auto report = run(topology, options, engines);
+  auto report = simulator->run(options);
   if (!report) return tl::unexpected(report.error());
   RunLimits limits;
   limits.report = std::move(*report);
@@ -167,21 +164,20 @@ Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topo
   const LinkId busiest = limits.full.empty() ? LinkId() : limits.full.front().link;
   std::erase_if(limits.full, [](const sim::LinkShare& link) { return link.share <= nearly_always; });
   if (limits.path.empty()) return limits;
-  Experiments experiments(run, topology, options, engines);
+  Experiments experiments(candidate, *simulator, topology, options, engines, known);
   for (const sim::SingleChange& change : sim::suggest_changes(limits.path, busiest, topology)) {
     experiments.change_topology(change);
   }
   try_circumstances(experiments, options, engines);
   for (const std::int64_t factor : {4, 2}) {
     experiments.change_chunk({options.chunk.count / factor / options.element_size * options.element_size},
-                             options.chunk, schedule, run_other);
-    experiments.change_chunk({options.chunk.count * factor}, options.chunk, schedule, run_other);
+                             options.chunk);
+    experiments.change_chunk({options.chunk.count * factor}, options.chunk);
   }
   for (const planners::Candidate& other : others) {
     // What needs longer at the least cannot help.
-    if (&other.schedule == &schedule || other.chunks.least_time(options.size) > limits.report.elapsed.seconds())
-      continue;
-    experiments.change_algorithm(other, run_other);
+    if (&other == &candidate || other.chunks.least_time(options.size) > limits.report.elapsed.seconds()) continue;
+    experiments.change_algorithm(other);
   }
   limits.improvements = experiments.run(threads);
   return limits;

@@ -1,12 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "planners/chooser.h"
+#include "forecast/candidate_runs.h"
 #include "sim/core/utilisation.h"
 #include "sim/critical_path/path_times.h"
 #include "sim/simulate.h"
@@ -31,21 +30,18 @@ struct RunLimits {
   std::vector<Improvement> improvements;  ///< Fastest first; also those that save nothing.
 };
 
-/// How a schedule runs on a topology: sim::simulate, where it is all of the plan.
-using RunOn = std::function<Result<sim::Report>(const Topology&, const sim::Options&, const sim::CopyEngines&)>;
-
 /// Simulates a run with its critical path, then anew with every single change that the path and the busiest link
 /// suggest: twice the bandwidth or half the latency of a class or link, no per-message overhead, twice the reduction
 /// rate or backplane (sim/critical_path/single_changes.h), no launch, smaller and larger chunks, the schedules of
 /// `others` with the chunks that suit them; and without what disturbs it. Nothing is estimated, and all is simulated
 /// with the same endpoints, conditions and seed; the schedule stays what it was, so a planner might find more on the
-/// changed network. Requires: as sim::simulate. Errors: those of the run itself; a change that cannot be simulated is
-/// left out. `run_other` may know runs of this schedule and of the others: with these options, any cut. What `run_on`
-/// gives without a critical path was not simulated: then nothing is changed. Cost: at most 20 simulations and about ten
-/// per other candidate, so many at once as there are threads.
-Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topology, sim::Options options,
+/// changed network. Errors: those of the run itself; a change that cannot be simulated is left out. `known`: runs of
+/// this candidate and of the others with these options, any cut; null: none. Without a critical path, as of a plan that
+/// was repaired, nothing is changed. Cost: at most 20 simulations and about ten per other candidate, so many at once as
+/// there are threads.
+Result<RunLimits> find_run_limits(const planners::Candidate& candidate, const Topology& topology, sim::Options options,
                                   std::span<const planners::Candidate> others = {},
                                   const sim::CopyEngines& engines = {}, unsigned threads = 1,
-                                  const planners::Evaluate& run_other = {}, const RunOn& run_on = {});
+                                  CandidateRuns* known = nullptr);
 
 }  // namespace espalier::forecast

@@ -11,8 +11,7 @@ namespace espalier::forecast {
 namespace {
 
 /// Whether rings run at a size as they are to run.
-bool can_walk(const planners::WalkedRings& rings, const Topology& topology, Bytes size,
-              const CandidateRuns::Options& options) {
+bool can_walk(const planners::WalkedRings& rings, const Topology& topology, Bytes size, const RunOptions& options) {
   const auto walk = [&](const Cut& cut) {
     return sim::simulate_rings(rings.walks, topology, options.at(size, cut), options.circumstances.endpoints.engines());
   };
@@ -28,8 +27,7 @@ bool can_walk(const planners::WalkedRings& rings, const Topology& topology, Byte
 }  // namespace
 
 std::optional<planners::Candidate> find_walked_ring(const Topology& topology, const Collective& collective,
-                                                    std::span<const Bytes> sizes,
-                                                    const CandidateRuns::Options& options) {
+                                                    std::span<const Bytes> sizes, const RunOptions& options) {
   const std::size_t ranks = topology.rank_count();
   if (ranks < planners::least_walked_ranks || ranks >= planners::least_symmetric_ranks ||
       options.model != sim::ModelKind::link || options.profile) {

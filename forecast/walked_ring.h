@@ -3,7 +3,7 @@
 #include <optional>
 #include <span>
 
-#include "forecast/candidate_runs.h"
+#include "forecast/question.h"
 
 namespace espalier::forecast {
 
@@ -13,7 +13,6 @@ namespace espalier::forecast {
 /// transfers and deals whole shards to the rings, walking is quicker by up to two fifths, and is taken unless something
 /// is disturbed or endpoints cost time. Without a bound.
 std::optional<planners::Candidate> find_walked_ring(const Topology& topology, const Collective& collective,
-                                                    std::span<const Bytes> sizes,
-                                                    const CandidateRuns::Options& options);
+                                                    std::span<const Bytes> sizes, const RunOptions& options);
 
 }  // namespace espalier::forecast

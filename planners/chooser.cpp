@@ -353,7 +353,7 @@ Result<void> LinkTimes::run(Trial& trial, Bytes size, const std::optional<Picose
   const Candidate& candidate = *trial.candidate;
   const RunCosts known = costs_of(candidate, size);
   const auto evaluate_cut = [&](const Cut& cut, Picoseconds deadline) {
-    return evaluate_(candidate.schedule, size, cut, deadline);
+    return evaluate(candidate, size, cut, deadline);
   };
   const FixedCut own = fixed_cut(candidate.schedule, size, known.fixed);
   Result<std::optional<RunReport>> found;
@@ -373,11 +373,6 @@ Result<void> LinkTimes::run(Trial& trial, Bytes size, const std::optional<Picose
     trial.least_time = std::max(trial.least_time, latest_beside(*best).seconds());
   }
   return {};
-}
-
-Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed) {
-  LinkTimes times(candidates, evaluate, [&](const Candidate&, Bytes) { return fixed; });
-  return choose(candidates, size, times);
 }
 
 Result<Choice> choose(const Candidates& candidates, Bytes size, CandidateTimes& times) {

@@ -92,11 +92,6 @@ Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const 
 /// next to nothing.
 bool may_win(const Candidates& candidates, const Candidate& candidate, Bytes size);
 
-/// How long a schedule takes at a size when it is cut so: the simulator, or a real run. The deadline as for
-/// EvaluateCut.
-using Evaluate =
-    std::function<Result<std::optional<RunReport>>(const Schedule&, Bytes size, const Cut& cut, Picoseconds deadline)>;
-
 /// What is known of a candidate's runs before it runs.
 struct RunCosts {
   const ChunkModel* chunks = nullptr;
@@ -117,7 +112,7 @@ enum class NoRun : std::uint8_t {
   is_near_bound,  ///< The one chosen is within half a percent of the bound, and so of this one at best.
   gains_little,   ///< Loads leave it less than a hundredth to gain (may_win).
   given_up,       ///< Its first cut took more than twice the time of the best (latest_beside); no other was tried.
-  unsupported,    ///< `evaluate` has no model of it here.
+  unsupported,    ///< The simulator has no model of it here.
 };
 
 /// For people: "not run: it cannot win".
@@ -170,10 +165,14 @@ Result<Choice> choose(const Candidates& candidates, Bytes size, CandidateTimes& 
 /// Times of links alone: each candidate is cut as runs fastest (find_best_cut), within what is fixed.
 class LinkTimes : public CandidateTimes {
  public:
-  using FixedFor = std::function<FixedCut(const Candidate&, Bytes size)>;
-  /// The candidates must outlive it. Without `fixed_for` nothing is fixed.
-  LinkTimes(const Candidates& candidates, Evaluate evaluate, FixedFor fixed_for = {})
-      : candidates_(candidates), evaluate_(std::move(evaluate)), fixed_for_(std::move(fixed_for)) {}
+  /// The candidates must outlive it.
+  explicit LinkTimes(const Candidates& candidates) : candidates_(candidates) {}
+
+  /// How long one takes at a size when it is cut so; nothing where it takes longer than the deadline.
+  virtual Result<std::optional<RunReport>> evaluate(const Candidate& candidate, Bytes size, const Cut& cut,
+                                                    Picoseconds deadline) = 0;
+  /// What of its cut is given.
+  [[nodiscard]] virtual FixedCut fixed(const Candidate& /*candidate*/, Bytes /*size*/) const { return {}; }
 
   [[nodiscard]] bool may_gain(const Candidate& candidate, Bytes size) const override {
     return may_win(candidates_, candidate, size);
@@ -185,15 +184,10 @@ class LinkTimes : public CandidateTimes {
 
  private:
   [[nodiscard]] RunCosts costs_of(const Candidate& candidate, Bytes size) const {
-    return {&candidate.chunks, fixed_for_ ? fixed_for_(candidate, size) : FixedCut()};
+    return {&candidate.chunks, fixed(candidate, size)};
   }
 
   const Candidates& candidates_;
-  Evaluate evaluate_;
-  FixedFor fixed_for_;
 };
-
-/// On links alone, with the same fixed for all.
-Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed = {});
 
 }  // namespace espalier::planners

@@ -154,7 +154,7 @@ std::optional<planners::Candidate> UnitRun::plan_walked_ring() const {
   }
   std::optional<planners::Candidate> walked;
   for (const auto& [runs, keys] : asked) {
-    forecast::CandidateRuns::Options options = options_of(*keys.first);
+    forecast::RunOptions options = options_of(*keys.first);
     options.circumstances.conditions.jitter_ppm = keys.first->jitter_ppm;
     walked = forecast::find_walked_ring(*topology_, collective_, keys.second, options);
     if (!walked) return std::nullopt;
@@ -168,10 +168,10 @@ UnitRun::RunsKey UnitRun::runs_key(const Key& key) const {
           shares_jitter ? 0 : key.jitter_ppm, shares_jitter ? 0 : key.seed};
 }
 
-forecast::CandidateRuns::Options UnitRun::options_of(const Key& key) const {
+forecast::RunOptions UnitRun::options_of(const Key& key) const {
   const auto protocol = sim::parse_protocol(key.protocol);
   ESPALIER_CHECK(protocol.has_value(), "a key's protocol is one of the spec's");
-  forecast::CandidateRuns::Options options;
+  forecast::RunOptions options;
   options.element_size = size_of(spec_.type);
   options.cut = {key.chunk, std::nullopt, 1};
   options.model = model_of(spec_, key);

@@ -46,7 +46,7 @@ class UnitRun {
   [[nodiscard]] Result<const planners::Candidate*> find_named(const std::string& algorithm) const;
   [[nodiscard]] std::optional<planners::Candidate> plan_walked_ring() const;
   [[nodiscard]] RunsKey runs_key(const Key& key) const;
-  [[nodiscard]] forecast::CandidateRuns::Options options_of(const Key& key) const;
+  [[nodiscard]] forecast::RunOptions options_of(const Key& key) const;
   [[nodiscard]] bool has_profile() const { return spec_.machines[unit_.machine].costs != nullptr; }
   [[nodiscard]] double planning_seconds(const std::string& algorithm) const;
 

@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "base/suggest.h"
 #include "cli/flags/algorithm_flags.h"
+#include "cli/jobs/plan_shown.h"
 #include "cli/jobs/predict_rows.h"
 #include "cli/jobs/run_files.h"
 #include "compare/compare_results.h"
@@ -196,7 +197,11 @@ OrStop<std::vector<double>> ProfileCalibration::add_rows(const Console& console,
   const auto algorithms = parse_algorithms(names, true);
   if (!algorithms)
     return stop({ErrorCode::invalid_input, source.file + ": " + algorithms.error().message, algorithms.error().help});
-  auto candidates = plan_candidates(console, planned.topology, *of, *algorithms, Bytes{}, {.paths = given.paths});
+  auto candidates = plan_shown(console, {.machine = &planned.topology,
+                                         .collective = *of,
+                                         .algorithms = *algorithms,
+                                         .forms = forecast::PlanForms::schedules,
+                                         .paths = given.paths});
   if (!candidates) return stop(candidates.error());
   planned.candidates = *std::move(candidates);
   std::map<std::int64_t, forecast::ProfiledRuns> by_chunk;

@@ -154,7 +154,7 @@ Result<std::vector<std::string>> PredictionFlags::resolve_algorithms(bool has_pr
   const std::string& usual = has_profile ? profiled_algorithms : verb.algorithms;
   auto parsed = parse_algorithms(algorithms.empty() ? usual : algorithms, true);
   if (!parsed || has_profile) return parsed;
-  const auto nccl = std::ranges::find_if(*parsed, is_nccl_algorithm);
+  const auto nccl = std::ranges::find_if(*parsed, forecast::is_nccl_algorithm);
   if (nccl == parsed->end()) return parsed;
   return fail(ErrorCode::invalid_input, "-a: " + *nccl + " needs a profile, which says what NCCL would pick",
               "such as --profile nccl-hopper; espalier simulate --help names those there are");

@@ -37,7 +37,7 @@ struct PredictingVerb {
 struct Prediction {
   std::string type;  ///< Of an element, as nccl-tests prints it.
   std::vector<Bytes> sizes;
-  forecast::CandidateRuns::Options options;
+  forecast::RunOptions options;
   forecast::EcmpDraws draws;
 };
 

@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/collective_flags.h"
+#include "cli/jobs/plan_shown.h"
 #include "compare/compare_results.h"
 #include "schedule/by_algorithm.h"
 #include "schedule/layout.h"
@@ -140,7 +141,10 @@ class RunPlanner {
     if (algorithm != "auto" && !algorithm.starts_with("packing/")) {
       if (const auto known = planners::find_planner(algorithm); !known) return within(known.error());
     }
-    auto candidates = plan_candidates(console_, topology_, *collective, {algorithm}, {});
+    auto candidates = plan_shown(console_, {.machine = &topology_,
+                                            .collective = *collective,
+                                            .algorithms = {algorithm},
+                                            .forms = forecast::PlanForms::schedules});
     if (!candidates) return within(candidates.error());
     for (planners::Candidate& candidate : candidates->made) {
       if (candidate.planner != algorithm) continue;

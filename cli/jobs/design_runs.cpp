@@ -5,10 +5,11 @@
 #include <algorithm>
 
 #include "cli/flags/algorithm_flags.h"
+#include "cli/jobs/plan_shown.h"
 #include "cli/output/progress.h"
 #include "cli/reports/describe_bound.h"
 #include "forecast/candidate_runs.h"
-#include "planners/damage/degrade.h"
+#include "forecast/degrade.h"
 #include "scenario/report/report.h"
 
 namespace espalier::cli {
@@ -19,13 +20,16 @@ OrStop<DesignCollective> run_collective(const Console& console, const Topology& 
                                         const std::shared_ptr<const forecast::Software>& profile) {
   const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
   if (!collective) return stop(collective.error());
-  // Software adds to every hop, so with a profile shallow trees may win at any size.
-  const Bytes least = profile ? Bytes{} : std::ranges::min(questions.sizes);
-  const auto candidates = plan_candidates(console, topology, *collective, questions.algorithms, least,
-                                          {.may_be_unstored = profile == nullptr, .paths = paths_of(profile)});
+  const forecast::Question question{.machine = &topology,
+                                    .collective = *collective,
+                                    .algorithms = questions.algorithms,
+                                    .sizes = questions.sizes,
+                                    .how = {.profile = profile},
+                                    .forms = forecast::PlanForms::parts};
+  const auto candidates = plan_shown(console, question);
   if (!candidates) return stop(candidates.error());
   if (candidates->made.empty()) return stop(candidates->refused.front().error);
-  if (is_nccl_algorithm(questions.algorithm) && !profile) {
+  if (forecast::is_nccl_algorithm(questions.algorithm) && !profile) {
     return usage({ErrorCode::invalid_input,
                   "-a: " + questions.algorithm + " needs a profile, which says what NCCL would pick, and " +
                       topology.name() + " names none",
@@ -34,9 +38,7 @@ OrStop<DesignCollective> run_collective(const Console& console, const Topology& 
   DesignCollective result{kind, std::nullopt, {}};
   const Rational& bound = candidates->bound.time_per_byte;
   if (const auto algbw = algbw_of(bound)) result.bound_busbw = *algbw * to_double(collective->busbw_factor());
-  forecast::CandidateRuns::Options options;
-  options.profile = profile;
-  forecast::CandidateRuns runs(topology, *candidates, options);
+  forecast::CandidateRuns runs(topology, *candidates, question.how);
   Progress progress(console, fmt::format("simulating {}", topology.name()), questions.sizes.size());
   for (const Bytes size : questions.sizes) {
     progress.step(fmt::format("{} {} B", to_string(kind), size.count));
@@ -52,14 +54,14 @@ OrStop<DesignFailures> fail_each(const Console& console, const Topology& topolog
   const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
   if (!collective) return stop(collective.error());
   Progress progress(console, fmt::format("failing {}", topology.name()), 0);
-  const auto degradation =
-      planners::degrade(topology, *collective, {}, {}, [&](const std::string& what, std::size_t, std::size_t total) {
-        progress.expect(total);
-        progress.step(what);
-      });
+  const auto degradation = forecast::degrade({.machine = &topology, .collective = *collective, .algorithms = {}}, {},
+                                             [&](const std::string& what, std::size_t, std::size_t total) {
+                                               progress.expect(total);
+                                               progress.step(what);
+                                             });
   if (!degradation) return stop(degradation.error());
   DesignFailures failures;
-  for (const planners::Damage& damage : degradation->damages) {
+  for (const forecast::Damage& damage : degradation->damages) {
     const std::size_t count = damage.failure.alike.size();
     failures.all += count;
     if (!damage.outlook) {

@@ -35,8 +35,8 @@ compare::Measurements predicted_rows(const Simulation& simulation) {
 
 /// The simulated spans over the measured ones.
 Result<void> add_overlay(report::Measured& measured, const forecast::CandidateRun& result, const Simulation& simulation,
-                         const forecast::CandidateRuns::Options& how, const MeasuredFile& file) {
-  auto simulated = run_in_detail(result, *simulation.topology, how);
+                         const forecast::RunOptions& how, const MeasuredFile& file) {
+  auto simulated = forecast::run_in_detail(result, *simulation.topology, how);
   if (!simulated) return tl::unexpected(simulated.error());
   std::ostringstream drawing;
   const auto drawn =
@@ -93,7 +93,7 @@ std::vector<Bytes> measured_sizes(const std::vector<MeasuredFile>& files, std::i
   return sizes;
 }
 
-Result<report::Measured> lay_beside(const Simulation& simulation, const forecast::CandidateRuns::Options& how,
+Result<report::Measured> lay_beside(const Simulation& simulation, const forecast::RunOptions& how,
                                     const std::vector<MeasuredFile>& files) {
   report::Measured measured;
   const compare::Measurements predicted = predicted_rows(simulation);

@@ -27,7 +27,7 @@ std::vector<Bytes> measured_sizes(const std::vector<MeasuredFile>& files, std::i
 
 /// The measurements laid beside the predictions: curves, errors, and for the first timeline whose run was predicted the
 /// spans over each other. Errors: those of compare_results and of simulating that run again.
-Result<report::Measured> lay_beside(const Simulation& simulation, const forecast::CandidateRuns::Options& how,
+Result<report::Measured> lay_beside(const Simulation& simulation, const forecast::RunOptions& how,
                                     const std::vector<MeasuredFile>& files);
 
 /// The predicted run of the first timeline among the files, or nullptr.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cli/flags/algorithm_flags.h"
+#include "cli/jobs/plan_shown.h"
 #include "cli/output/progress.h"
 #include "forecast/candidate_runs.h"
 
@@ -63,13 +64,13 @@ OrStop<compare::Measurements> predict_rows(const Console& console, const Topolog
   std::set<std::string> measured;
   for (const compare::Measurement& row : rows.rows) measured.insert(row.algorithm);
   compare::Measurements predicted{topology.name(), "simulation", topology.name(), {}, {}, {}};
-  forecast::CandidateRuns::Options options;
+  forecast::RunOptions options;
   options.profile = std::make_shared<const forecast::Software>(profile);
   for (const auto& [name, of_collective] : *sizes) {
     const auto collective = default_collective(name, topology);
     if (!collective) return stop(collective.error());
-    const auto candidates =
-        plan_candidates(console, topology, *collective, *algorithms, Bytes{}, {.paths = profile.profile.paths});
+    const auto candidates = plan_shown(
+        console, {.machine = &topology, .collective = *collective, .algorithms = *algorithms, .how = options});
     if (!candidates) return stop(candidates.error());
     forecast::CandidateRuns runs(topology, *candidates, options);
     Progress progress(console, "simulating", of_collective.size());

@@ -33,12 +33,7 @@ OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags&
                                   const SimulationWork& work, const Prediction& prediction,
                                   forecast::CandidateRuns& runs);
 
-/// Runs one result again with its timeline and critical path, which large sweeps do without. Of rings that were walked
-/// their stored schedule runs; stored_form_text says where that takes another time.
-Result<sim::Report> run_in_detail(const forecast::CandidateRun& result, const Topology& topology,
-                                  const forecast::CandidateRuns::Options& how);
-
-/// Why a run in detail does not take what the result takes; empty where it does.
+/// Why a run in detail (forecast::run_in_detail) does not take what the result takes; empty where it does.
 std::string stored_form_text(const forecast::CandidateRun& result, const sim::Report& in_detail);
 
 }  // namespace espalier::cli

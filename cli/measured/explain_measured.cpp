@@ -10,6 +10,7 @@
 #include "cli/flags/inputs.h"
 #include "cli/flags/modes.h"
 #include "cli/jobs/measured_beside.h"
+#include "cli/jobs/plan_shown.h"
 #include "cli/jobs/predict_rows.h"
 #include "cli/jobs/simulate_sizes.h"
 #include "cli/measured/measured_explanation.h"
@@ -84,11 +85,11 @@ OrStop<void> explain_table(const Console& console, const MeasuredQuestion& quest
   if (algorithms->size() > 1) {
     return usage({ErrorCode::invalid_input, "-a: one algorithm ran", "name that one, or nccl for what NCCL takes"});
   }
-  const auto candidates = plan_candidates(console, input.topology, explanation.collective, *algorithms, Bytes{},
-                                          {.paths = paths_of(*chosen)});
+  const forecast::RunOptions how{.profile = *chosen};
+  const auto candidates = plan_shown(
+      console,
+      {.machine = &input.topology, .collective = explanation.collective, .algorithms = *algorithms, .how = how});
   if (!candidates) return stop(candidates.error());
-  forecast::CandidateRuns::Options how;
-  how.profile = *chosen;
   forecast::CandidateRuns runs(input.topology, *candidates, how);
   explanation.profile = (*chosen)->shown;
   Progress progress(console, "simulating", times->size());
@@ -96,7 +97,7 @@ OrStop<void> explain_table(const Console& console, const MeasuredQuestion& quest
     progress.step(fmt::format("{} B", size));
     const auto run = runs.run(algorithm, predictable_size({size}, explanation.collective));
     if (!run) return stop(run.error());
-    const auto detailed = run_in_detail(*run, input.topology, how);
+    const auto detailed = forecast::run_in_detail(*run, input.topology, how);
     if (!detailed) return stop(detailed.error());
     sim::PathTimes path(run->setting->topology);
     for (const sim::PathPart& part : detailed->path_parts) path.add(part);

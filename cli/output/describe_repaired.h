@@ -1,15 +1,16 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "planners/chooser.h"
 
 namespace espalier::cli {
 
-/// A line that says what was done to a plan after a failure, and that its times are not simulated. Requires: a
-/// repaired candidate.
+/// A line that says what was done to a plan after a failure, and that its times are not simulated; empty where nothing
+/// was.
 std::string repaired_text(const planners::Candidate& candidate);
-nlohmann::ordered_json repaired_json(const planners::Candidate& candidate);
+std::optional<nlohmann::ordered_json> repaired_json(const planners::Candidate& candidate);
 
 }  // namespace espalier::cli

@@ -17,22 +17,22 @@ constexpr double no_loss = 0.0005;  ///< What prints as 0.0 %.
 
 std::string loss_text(double share) { return percent(std::max(0.0, share)); }
 
-std::string header_text(const planners::Degradation& degradation, const Topology& topology, Bytes size,
-                        const std::optional<NcclBeside>& nccl) {
-  const planners::Outlook& healthy = degradation.healthy;
+std::string header_text(const forecast::Degradation& degradation, const Topology& topology, Bytes size,
+                        const std::string& profile) {
+  const forecast::Outlook& healthy = degradation.healthy;
   std::string text = fmt::format("# {}  {}  {}", topology.name(), to_string(healthy.collective.kind),
                                  counted(healthy.collective.rank_count, "rank"));
   if (!healthy.collective.root.is_none()) text += "  root " + topology.rank_name(healthy.collective.root);
   if (healthy.fastest) text += "  " + format_size(size);
-  if (nccl) text += "  profile " + nccl->profile;
+  if (!profile.empty()) text += "  profile " + profile;
   text += fmt::format("\n# whole: bound busbw {} GB/s{}", gigabytes_per_second(healthy.bound_busbw()),
                       floor_mark(healthy.bound));
   if (healthy.fastest) {
     text += fmt::format(", busbw {} GB/s by {}", gigabytes_per_second(healthy.busbw()), healthy.fastest->planner);
   }
-  if (nccl && nccl->whole) {
-    text += fmt::format(", {} GB/s by {}", gigabytes_per_second(nccl->whole->run.busbw(healthy.collective)),
-                        nccl->whole->by);
+  if (healthy.nccl) {
+    text +=
+        fmt::format(", {} GB/s by {}", gigabytes_per_second(healthy.nccl->busbw(healthy.collective)), healthy.nccl_by);
   }
   if (!healthy.fastest && !healthy.bound.what.empty()) text += "\n# why: " + healthy.bound.what;
   return text + "\n#\n";
@@ -43,16 +43,16 @@ std::string count_text(std::size_t count, const char* noun) {
 }
 
 /// How many failures there are in all, and what becomes of them.
-std::string summary_text(const planners::Degradation& degradation) {
+std::string summary_text(const forecast::Degradation& degradation) {
   std::size_t all = 0, harmless = 0, broken = 0;
-  for (const planners::Damage& damage : degradation.damages) {
+  for (const forecast::Damage& damage : degradation.damages) {
     const std::size_t alike = damage.failure.alike.size();
     all += alike;
     if (!damage.outlook) broken += alike;
     if (damage.outlook && damage.loss < no_loss) harmless += alike;
   }
   if (all == 0) return "# nothing can fail\n";
-  const bool has_repaired = std::ranges::any_of(degradation.damages, [](const planners::Damage& damage) {
+  const bool has_repaired = std::ranges::any_of(degradation.damages, [](const forecast::Damage& damage) {
     return damage.outlook && damage.outlook->fastest && damage.outlook->fastest->is_repaired;
   });
   std::string text = fmt::format("# {}, {} different: {} cost nothing, {} cost something, {} cut ranks off\n",
@@ -60,7 +60,7 @@ std::string summary_text(const planners::Degradation& degradation) {
                                  all - harmless - broken, broken);
   if (has_repaired)
     text += "# repaired: what failed is left out of the whole machine's plan; loads and latencies, not simulated\n";
-  for (const planners::Damage& damage : degradation.damages) {
+  for (const forecast::Damage& damage : degradation.damages) {
     if (!damage.outlook) text += "# " + damage.broken.message + "\n";
   }
   return text;
@@ -75,9 +75,9 @@ const std::map<std::string, std::int64_t> nvlink_rates = {{"nvlink1", 20'000'000
                                                           {"nvlink5", 50'000'000'000}};
 
 /// "# an nvlink4 cable here is 18 NVLinks of 25 GB/s as one: ..." for each class of cables that are several.
-std::string bundles_text(const planners::Degradation& degradation, const Topology& topology) {
+std::string bundles_text(const forecast::Degradation& degradation, const Topology& topology) {
   std::map<std::string, std::string> notes;
-  for (const planners::Damage& damage : degradation.damages) {
+  for (const forecast::Damage& damage : degradation.damages) {
     if (damage.failure.parts.links.empty()) continue;
     const Link& link = topology.link(damage.failure.parts.links.front());
     const auto rate = nvlink_rates.find(link.link_class);
@@ -97,21 +97,20 @@ std::string bundles_text(const planners::Degradation& degradation, const Topolog
 }
 
 /// The part of NCCL's busbw on the whole machine that a failure costs it. Requires: NCCL runs there.
-double nccl_loss(const planners::Degradation& degradation, const NcclBeside& nccl, std::size_t damage) {
-  const auto& rest = nccl.damages[damage];
-  const double whole = nccl.whole->run.busbw(degradation.healthy.collective);
-  if (!rest || whole <= 0) return 1;
-  return 1 - rest->run.busbw(degradation.damages[damage].outlook->collective) / whole;
+double nccl_loss(const forecast::Outlook& healthy, const forecast::Damage& damage) {
+  const double whole = healthy.nccl->busbw(healthy.collective);
+  if (!damage.outlook || !damage.outlook->nccl || whole <= 0) return 1;
+  return 1 - damage.outlook->nccl->busbw(damage.outlook->collective) / whole;
 }
 
-nlohmann::ordered_json nccl_json(const forecast::ProfiledSummary& summary, const Collective& collective) {
-  return {{"by", summary.by},
-          {"time", summary.run.elapsed.seconds()},
-          {"busbw", summary.run.busbw(collective)},
-          {"chunk", summary.run.chunk.count}};
+nlohmann::ordered_json nccl_json(const forecast::Outlook& outlook) {
+  return {{"by", outlook.nccl_by},
+          {"time", outlook.nccl->elapsed.seconds()},
+          {"busbw", outlook.nccl->busbw(outlook.collective)},
+          {"chunk", outlook.nccl->chunk.count}};
 }
 
-nlohmann::ordered_json outlook_json(const planners::Outlook& outlook) {
+nlohmann::ordered_json outlook_json(const forecast::Outlook& outlook) {
   const auto bound_rate = outlook.bound_busbw();
   nlohmann::ordered_json document = {{"ranks", outlook.collective.rank_count},
                                      {"bound", {{"time_per_byte", to_string(outlook.bound.time_per_byte)}}}};
@@ -133,7 +132,7 @@ nlohmann::ordered_json outlook_json(const planners::Outlook& outlook) {
 
 }  // namespace
 
-Table degradation_table(const planners::Degradation& degradation, const std::optional<NcclBeside>& nccl) {
+Table degradation_table(const forecast::Degradation& degradation) {
   const bool has_schedules = degradation.healthy.fastest.has_value();
   Table table;
   table.add_column("failure", "", Table::Align::left);
@@ -146,14 +145,13 @@ Table degradation_table(const planners::Degradation& degradation, const std::opt
     table.add_column("loss", "(%)", Table::Align::right, "busbw");
     table.add_column("by", "", Table::Align::left);
   }
-  const bool has_nccl = nccl && nccl->whole;
+  const bool has_nccl = degradation.healthy.nccl.has_value();
   if (has_nccl) {
     table.add_column("nccl", "(GB/s)");
     table.add_column("loss", "(%)", Table::Align::right, "nccl");
     table.add_column("by", "", Table::Align::left, "nccl");
   }
-  for (std::size_t i = 0; i < degradation.damages.size(); ++i) {
-    const planners::Damage& damage = degradation.damages[i];
+  for (const forecast::Damage& damage : degradation.damages) {
     std::vector<std::string> cells = {damage.failure.name, damage.failure.what,
                                       std::to_string(damage.failure.alike.size())};
     if (!damage.outlook) {
@@ -171,24 +169,24 @@ Table degradation_table(const planners::Degradation& degradation, const std::opt
       cells.push_back(fastest->planner + (fastest->kept ? ", as before" : fastest->is_repaired ? ", repaired" : ""));
     }
     if (has_nccl) {
-      const auto& run = nccl->damages[i];
-      cells.push_back(run ? gigabytes_per_second(run->run.busbw(damage.outlook->collective)) : "-");
-      cells.push_back(loss_text(nccl_loss(degradation, *nccl, i)));
-      cells.push_back(run ? run->by : "nothing");
+      const auto& run = damage.outlook->nccl;
+      cells.push_back(run ? gigabytes_per_second(run->busbw(damage.outlook->collective)) : "-");
+      cells.push_back(loss_text(nccl_loss(degradation.healthy, damage)));
+      cells.push_back(run ? damage.outlook->nccl_by : "nothing");
     }
     table.add_row(std::move(cells));
   }
   return table;
 }
 
-std::string degradation_text(const planners::Degradation& degradation, const Topology& topology, Bytes size,
-                             const std::optional<NcclBeside>& nccl) {
-  return header_text(degradation, topology, size, nccl) + degradation_table(degradation, nccl).text() + "#\n" +
+std::string degradation_text(const forecast::Degradation& degradation, const Topology& topology, Bytes size,
+                             const std::string& profile) {
+  return header_text(degradation, topology, size, profile) + degradation_table(degradation).text() + "#\n" +
          bundles_text(degradation, topology) + summary_text(degradation);
 }
 
-nlohmann::ordered_json degradation_json(const planners::Degradation& degradation, const Topology& topology, Bytes size,
-                                        const std::optional<NcclBeside>& nccl) {
+nlohmann::ordered_json degradation_json(const forecast::Degradation& degradation, const Topology& topology, Bytes size,
+                                        const std::string& profile) {
   const Collective& collective = degradation.healthy.collective;
   nlohmann::ordered_json document = {{"schema", "espalier/degrade/1"},
                                      {"topology", topology.name()},
@@ -197,12 +195,11 @@ nlohmann::ordered_json degradation_json(const planners::Degradation& degradation
   if (!collective.root.is_none()) document["root"] = topology.rank_name(collective.root);
   if (degradation.healthy.fastest) document["size"] = size.count;
   document["whole"] = outlook_json(degradation.healthy);
-  const bool has_nccl = nccl && nccl->whole;
-  if (nccl) document["profile"] = nccl->profile;
-  if (has_nccl) document["whole"]["nccl"] = nccl_json(*nccl->whole, collective);
+  const bool has_nccl = degradation.healthy.nccl.has_value();
+  if (!profile.empty()) document["profile"] = profile;
+  if (has_nccl) document["whole"]["nccl"] = nccl_json(degradation.healthy);
   document["failures"] = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < degradation.damages.size(); ++i) {
-    const planners::Damage& damage = degradation.damages[i];
+  for (const forecast::Damage& damage : degradation.damages) {
     nlohmann::ordered_json entry = {{"failure", damage.failure.name},
                                     {"of", damage.failure.what},
                                     {"alike", damage.failure.alike},
@@ -213,8 +210,8 @@ nlohmann::ordered_json degradation_json(const planners::Degradation& degradation
     } else {
       entry["cut_off"] = damage.broken.message;
     }
-    if (has_nccl) entry["nccl_loss"] = nccl_loss(degradation, *nccl, i);
-    if (has_nccl && nccl->damages[i]) entry["nccl"] = nccl_json(*nccl->damages[i], damage.outlook->collective);
+    if (has_nccl) entry["nccl_loss"] = nccl_loss(degradation.healthy, damage);
+    if (has_nccl && damage.outlook && damage.outlook->nccl) entry["nccl"] = nccl_json(*damage.outlook);
     document["failures"].push_back(std::move(entry));
   }
   return document;

@@ -21,10 +21,8 @@ namespace espalier::cli {
 /// Everything that `explain` found, ready to be shown.
 struct Explanation {
   const Topology* topology = nullptr;
-  const Schedule* schedule = nullptr;
-  const planners::Candidate* candidate = nullptr;  ///< Whose schedule it is.
-  /// Of a plan that is not stored what `schedule` is: one rank's part, in the units of the whole.
-  std::shared_ptr<const Schedule> part = nullptr;
+  std::shared_ptr<const Schedule> schedule;        ///< forecast::described_schedule.
+  const planners::Candidate* candidate = nullptr;  ///< Whose it is.
   Bytes size;
   std::string type;  ///< Of an element.
   sim::Circumstances circumstances;

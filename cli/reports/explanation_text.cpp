@@ -141,12 +141,12 @@ std::string plan_text(const Explanation& of) {
   const std::uint32_t channels = schedule.channel_count();
   std::string text = fmt::format("The plan: {}, {} on {}\n", schedule.algorithm,
                                  counted(of.candidate->transfer_count(), "transfer"), counted(channels, "channel"));
-  if (of.part) {
+  if (of.schedule->transfers.size() != of.candidate->transfer_count()) {
     text = fmt::format("The plan: {}, {}, the images of {}\n", schedule.algorithm,
                        counted(of.candidate->transfer_count(), "transfer"),
                        counted(schedule.transfers.size(), "transfer"));
   }
-  if (of.candidate->repaired) text += "  " + repaired_text(*of.candidate).substr(2);
+  if (const std::string repaired = repaired_text(*of.candidate); !repaired.empty()) text += "  " + repaired.substr(2);
   if (schedule.transfers.empty()) return text;
   text += "  " + shape_text(of.shape) + ".\n";
   text += fullest_text(of);
@@ -241,8 +241,8 @@ std::string simulation_text(const Explanation& of) {
   const std::string circumstances = profile + circumstances_text(of.circumstances, ", ");
   std::string text =
       fmt::format("{} at {}{}{}{}: {}, busbw {} GB/s, {} % of the limit, chunks of {}{}\n",
-                  of.candidate->repaired ? "By loads and latencies" : "Simulated", format_size(of.size),
-                  of.type == to_string(usual_type) ? "" : " of " + of.type, model, circumstances,
+                  forecast::repairs_of(*of.candidate) != nullptr ? "By loads and latencies" : "Simulated",
+                  format_size(of.size), of.type == to_string(usual_type) ? "" : " of " + of.type, model, circumstances,
                   format_duration(report.elapsed), gigabytes_per_second(report.busbw(collective)),
                   percent(report.of_bound(of.bound.time_per_byte, collective)), format_size(report.chunk),
                   report.ahead == 0 ? "" : fmt::format(", senders at most {} rounds ahead", report.ahead));

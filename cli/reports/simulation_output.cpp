@@ -130,7 +130,7 @@ nlohmann::ordered_json result_json(const forecast::CandidateRun& result, const S
                      {"worst", result.ecmp->worst.seconds()},
                      {"worst_seed", result.ecmp->worst_seed}};
   }
-  if (result.candidate->repaired) entry["repaired"] = repaired_json(*result.candidate);
+  if (auto repaired = repaired_json(*result.candidate)) entry["repaired"] = *std::move(repaired);
   return entry;
 }
 
@@ -184,10 +184,11 @@ std::string simulation_text(const Simulation& simulation) {
         fmt::format("# crossover: {} -> {} at {}\n", crossover.from, crossover.to, format_rounded_size(crossover.size));
   }
   text += limits_text(simulation);
-  const auto is_repaired = [](const forecast::CandidateRun& result) { return result.candidate->repaired != nullptr; };
-  if (std::ranges::any_of(simulation.results, is_repaired)) {
-    text += repaired_text(*std::ranges::find_if(simulation.results, is_repaired)->candidate);
-  }
+  const auto is_repaired = [](const forecast::CandidateRun& result) {
+    return !repaired_text(*result.candidate).empty();
+  };
+  const auto repaired = std::ranges::find_if(simulation.results, is_repaired);
+  if (repaired != simulation.results.end()) text += repaired_text(*repaired->candidate);
   for (const planners::Refusal& refusal : simulation.refused) {
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
   }

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "cli/output/table.h"
-#include "forecast/candidate_runs.h"
+#include "forecast/answer.h"
 #include "forecast/ecmp_runs.h"
 
 namespace espalier::cli {
 
 /// Everything that `simulate` found, ready to be shown.
-struct Simulation {
+struct Simulation : forecast::Answer {
   const Topology* topology = nullptr;
   Collective collective;
   Bound bound;
@@ -21,12 +21,7 @@ struct Simulation {
   std::string profile;        ///< As shown; empty without one.
   std::string type;           ///< Element type.
   std::int64_t element_size = 4;
-  std::vector<std::string> algorithms;  ///< In column order; those that refused are left out.
   std::vector<Bytes> sizes;
-  std::vector<forecast::CandidateRun> results;  ///< Size by size, algorithm by algorithm.
-  std::vector<std::size_t> winners;  ///< For each size the index into `results`, "auto" only where no other is as fast.
-  std::vector<forecast::Crossover> crossovers;
-  std::vector<planners::Refusal> refused;  ///< Asked for, but not made.
 };
 
 Table simulation_table(const Simulation& simulation);

@@ -6,6 +6,7 @@
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/prediction_flags.h"
+#include "cli/jobs/plan_shown.h"
 #include "cli/measured/explain_measured.h"
 #include "cli/output/json_text.h"
 #include "cli/output/progress.h"
@@ -13,35 +14,37 @@
 #include "cli/scenarios/simulate_scenario.h"
 #include "cli/verbs/commands.h"
 #include "forecast/candidate_runs.h"
-#include "forecast/candidate_simulator.h"
+#include "forecast/entrants.h"
 #include "planners/bounds/bound.h"
 #include "planners/ring/ring_walks.h"
-#include "planners/symmetric/repaired_plan.h"
 
 namespace espalier::cli {
 namespace {
 
 /// The candidates, the plan as one more in front of them where one was given.
 OrStop<planners::Candidates> collect_candidates(const Console& console, const PredictionFlags& flags, Input& input,
-                                                Bytes size, const std::shared_ptr<const forecast::Software>& profile) {
-  const bool has_profile = profile != nullptr;
+                                                const Prediction& prediction) {
   if (input.schedule) {
     if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
   }
   const auto collective = input.schedule ? input.schedule->collective : flags.resolve_collective(input.topology);
   if (!collective) return usage(collective.error());
-  const auto algorithms = flags.resolve_algorithms(has_profile);
+  const auto algorithms = flags.resolve_algorithms(prediction.options.profile != nullptr);
   if (!algorithms) return usage(algorithms.error());
   const auto limits = flags.packing.resolve();
   if (!limits) return usage(limits.error());
-  auto candidates = plan_candidates(console, input.topology, *collective, *algorithms, has_profile ? Bytes{} : size,
-                                    {.limits = *limits,
-                                     .may_be_unstored = !has_profile && !input.schedule,
-                                     .lost = input.lost.get(),
-                                     .paths = paths_of(profile)});
+  auto candidates =
+      plan_shown(console, {.machine = &input.topology,
+                           .collective = *collective,
+                           .algorithms = *algorithms,
+                           .sizes = prediction.sizes,
+                           .how = prediction.options,
+                           .forms = input.schedule ? forecast::PlanForms::schedules : forecast::PlanForms::parts,
+                           .lost = input.lost.get(),
+                           .packing = *limits});
   if (!candidates) return stop(candidates.error());
   std::erase_if(candidates->made, [&](const planners::Candidate& made) {
-    if (made.walks.empty()) return false;
+    if (!forecast::is_walked(made)) return false;
     candidates->refused.push_back(
         {made.planner,
          {ErrorCode::unsupported, "rings of this many ranks are walked, and nothing of that is explained",
@@ -66,51 +69,15 @@ struct Explained {
   std::vector<planners::Trial> trials;
 };
 
-/// What a part says of the whole: its transfers, in the units that loads of the whole are in.
-std::shared_ptr<const Schedule> part_in_units_of_whole(const planners::SymmetricPlan& plan) {
-  auto part = std::make_shared<Schedule>(plan.part);
-  part->collective = plan.collective;
-  part->units *= plan.collective.rank_count;
-  return part;
-}
-
-/// By the ids of the topology that is left.
-Loads loads_of(const planners::Candidate& candidate, const Topology& topology) {
-  if (!candidate.symmetric) return compute_loads(candidate.schedule, topology);
-  if (!candidate.repaired) return planners::loads_of_whole(*candidate.symmetric, topology);
-  const planners::RepairedPlan& repaired = *candidate.repaired;
-  Loads loads;
-  loads.time_per_byte = repaired.loads.time_per_byte;
-  loads.node_units.resize(topology.node_count());
-  for (std::size_t i = 0; i < topology.link_count(); ++i) {
-    const LinkId before = repaired.left.links[i];
-    loads.link_units.push_back(repaired.loads.link_units[before.index()]);
-    if (std::ranges::binary_search(repaired.loads.bottleneck_links, before)) loads.bottleneck_links.emplace_back(i);
-  }
-  return loads;
-}
-
-/// How a candidate runs that is not stored; nothing for one that is.
-forecast::RunOn run_on(const planners::Candidate& candidate) {
-  if (candidate.is_stored()) return {};
-  return [&candidate](const Topology& on, const sim::Options& how, const sim::CopyEngines& engines) {
-    const auto simulator = forecast::CandidateSimulator::make(candidate, on, engines);
-    return simulator ? simulator->run(how) : Result<sim::Report>(tl::unexpected(simulator.error()));
-  };
-}
-
 Result<Explanation> explain(const Topology& topology, const Explained& explained, const Prediction& prediction,
                             const planners::Candidates& candidates, forecast::CandidateRuns& runs) {
   std::span<const planners::Candidate> others = candidates.made;
   const planners::Candidate& candidate = *explained.candidate;
-  const Schedule& schedule = candidate.schedule;
-  const forecast::CandidateRuns::Options& options = prediction.options;
+  const forecast::RunOptions& options = prediction.options;
   Explanation explanation;
   explanation.topology = &topology;
-  explanation.schedule = &schedule;
+  explanation.schedule = forecast::described_schedule(candidate);
   explanation.candidate = &candidate;
-  if (candidate.symmetric) explanation.part = part_in_units_of_whole(*candidate.symmetric);
-  if (explanation.part) explanation.schedule = explanation.part.get();
   explanation.size = prediction.sizes.front();
   explanation.type = prediction.type;
   explanation.circumstances = options.circumstances;
@@ -123,23 +90,19 @@ Result<Explanation> explain(const Topology& topology, const Explained& explained
   explanation.bound = std::move(priced->bound);
   explanation.prices = std::move(priced->prices);
   explanation.proof = planners::prove_cut(topology, collective, explanation.bound);
-  explanation.loads = loads_of(candidate, topology);
-  explanation.shape = planners::measure_travel(schedule);
-  sim::Options how = options.at(explanation.size, explained.cut);
+  explanation.loads = forecast::loads_of(candidate, topology);
+  explanation.shape = planners::measure_travel(candidate.schedule);
+  const sim::Options how = options.at(explanation.size, explained.cut, explained.setting);
   if (explained.setting != nullptr) {
-    how.launch = explained.setting->endpoints.launch;
-    how.payload_ppm = explained.setting->endpoints.payload_ppm;
     explanation.profile = options.profile->shown + " with " + explained.protocol;
     explanation.why = explained.why;
     others = {};  // they would have protocols of their own
   }
   // What ran for the choice is known, but for jitter.
   const bool are_known = others.size() > 1 && how.conditions.jitter_ppm == 0;
-  const sim::Endpoints& endpoints =
-      explained.setting != nullptr ? explained.setting->endpoints : options.circumstances.endpoints;
   auto limits = forecast::find_run_limits(
-      schedule, explained.setting != nullptr ? explained.setting->topology : topology, how, others, endpoints.engines(),
-      usable_threads(), are_known ? runs.evaluator() : planners::Evaluate(), run_on(candidate));
+      candidate, explained.setting != nullptr ? explained.setting->topology : topology, how, others,
+      options.endpoints(explained.setting).engines(), usable_threads(), are_known ? &runs : nullptr);
   if (!limits) return tl::unexpected(limits.error());
   explanation.limits = std::move(*limits);
   explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);
@@ -174,7 +137,7 @@ Result<Explained> pick(forecast::CandidateRuns& runs, const planners::Candidates
   Explained explained;
   std::string name = candidates.made.front().planner;
   const bool is_nccl = std::ranges::all_of(
-      candidates.made, [](const planners::Candidate& made) { return is_nccl_algorithm(made.planner); });
+      candidates.made, [](const planners::Candidate& made) { return forecast::is_nccl_algorithm(made.planner); });
   if (is_nccl) {
     if (!is_plan) name = "nccl";
   } else {
@@ -240,8 +203,7 @@ ExitCode run(const Console& console, const PredictionFlags& flags) {
       is_walked_unlike(flags, input->topology)) {
     console.warn("simulate walks rings of this many ranks; what is explained is the schedule that can be stored");
   }
-  const auto candidates =
-      collect_candidates(console, flags, *input, prediction->sizes.front(), prediction->options.profile);
+  const auto candidates = collect_candidates(console, flags, *input, *prediction);
   if (!candidates) {
     const Stop& why = candidates.error();
     return why.is_usage ? console.refuse_usage(why.error) : console.refuse(why.error);

@@ -12,6 +12,7 @@
 #include "cli/flags/modes.h"
 #include "cli/flags/sizes.h"
 #include "cli/jobs/lab_job.h"
+#include "cli/jobs/plan_shown.h"
 #include "cli/jobs/stop.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
@@ -212,8 +213,11 @@ OrStop<ExitCode> run_lab(const Console& console, const LabFlags& flags, const Or
   const Rational factor = order.scale.value_or(lab::choose_scale(topology, std::thread::hardware_concurrency()));
   const auto scaled = lab::scale_topology(topology, factor, delays_packets);
   if (!scaled) return stop(scaled.error());
-  auto candidates =
-      plan_candidates(console, scaled->topology, collective, order.algorithms, std::ranges::min(order.sizes));
+  auto candidates = plan_shown(console, {.machine = &scaled->topology,
+                                         .collective = collective,
+                                         .algorithms = order.algorithms,
+                                         .sizes = order.sizes,
+                                         .forms = forecast::PlanForms::schedules});
   if (!candidates) return stop(candidates.error());
   LabReport report{&topology,           &*scaled, collective,  std::string(to_string(order.type)),
                    size_of(order.type), {},       order.sizes, {},

@@ -12,6 +12,7 @@
 #include "cli/flags/modes.h"
 #include "cli/flags/packing_flags.h"
 #include "cli/jobs/chosen_profile.h"
+#include "cli/jobs/plan_shown.h"
 #include "cli/output/describe_repaired.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
@@ -22,8 +23,6 @@
 #include "cli/verbs/groups.h"
 #include "forecast/candidate_runs.h"
 #include "planners/lp/trees/tree_memory.h"
-#include "planners/symmetric/rank_part.h"
-#include "planners/symmetric/symmetric_plan.h"
 #include "schedule/json/schedule_json.h"
 
 namespace espalier::cli {
@@ -82,7 +81,7 @@ std::string choice_text(const planners::Choice& choice, const planners::Candidat
                                  counted(collective.rank_count, "rank"), format_size(size), shares_text(collective),
                                  profile.empty() ? "" : "  profile " + profile);
   text += choice_table(choice).text();
-  if (choice.candidate->repaired) text += repaired_text(*choice.candidate);
+  text += repaired_text(*choice.candidate);
   for (const planners::Refusal& refusal : candidates.refused)
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
   const auto algbw = algbw_of(bound.time_per_byte);
@@ -122,7 +121,7 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
     } else {
       entry["no_run"] = planners::describe(trial.run.error());
     }
-    if (trial.candidate->repaired) entry["repaired"] = repaired_json(*trial.candidate);
+    if (auto repaired = repaired_json(*trial.candidate)) entry["repaired"] = *std::move(repaired);
     document["candidates"].push_back(entry);
   }
   document["refused"] = nlohmann::ordered_json::array();
@@ -133,25 +132,10 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
   return document;
 }
 
-/// The transfers of one rank.
-Result<Schedule> part_of(const planners::Candidate& candidate, const Topology& topology, Rank rank) {
-  if (candidate.is_stored()) return planners::part_of_rank(candidate.schedule, rank);
-  if (candidate.repaired || !candidate.symmetric) {
-    return fail(ErrorCode::unsupported,
-                candidate.repaired ? "ranks of a plan that was repaired after a failure have no part of their own yet"
-                                   : "rings that are walked have no parts of ranks",
-                "name packing or tree with -a, on the whole machine");
-  }
-  return planners::part_of_rank(*candidate.symmetric, topology, rank).map([&](Schedule part) {
-    part.cut = candidate.schedule.cut;
-    return part;
-  });
-}
-
 ExitCode write_part(const Console& console, const PlanFlags& flags, const planners::Candidate& candidate,
                     const Topology& topology) {
   const Rank rank(*flags.rank);
-  const auto part = part_of(candidate, topology, rank);
+  const auto part = forecast::part_of_rank(candidate, topology, rank);
   if (!part) return console.refuse(part.error());
   const auto written = write_file(flags.output, [&](std::ostream& stream) {
     return write_schedule(stream, *part, topology,
@@ -168,22 +152,14 @@ ExitCode write_part(const Console& console, const PlanFlags& flags, const planne
 ExitCode write_plan(const Console& console, const PlanFlags& flags, const planners::Candidate& candidate,
                     const Topology& topology) {
   if (flags.rank) return write_part(console, flags, candidate, topology);
-  if (!candidate.is_stored()) {
-    return console.refuse(
-        {ErrorCode::too_large,
-         fmt::format("the plan of {} is not written to a file: {} by {}", counted(topology.rank_count(), "rank"),
-                     counted(candidate.transfer_count(), "transfer"), candidate.planner),
-         fmt::format(
-             "files hold plans of up to {} ranks; simulate plans and runs it in one go, and --rank N writes the "
-             "part of one rank",
-             planners::least_symmetric_ranks - 1)});
-  }
-  const Schedule& schedule = candidate.schedule;
+  const auto schedule = forecast::whole_schedule(candidate);
+  if (!schedule) return console.refuse(schedule.error());
   const auto written = write_file(
-      flags.output, [&](std::ostream& stream) { return write_schedule(stream, schedule, topology, WriteOptions{}); });
+      flags.output, [&](std::ostream& stream) { return write_schedule(stream, **schedule, topology, WriteOptions{}); });
   if (!written) return console.refuse(written.error());
   if (flags.output != "-")
-    console.note(fmt::format("wrote {} ({}, verified)", flags.output, counted(schedule.transfers.size(), "transfer")));
+    console.note(
+        fmt::format("wrote {} ({}, verified)", flags.output, counted((*schedule)->transfers.size(), "transfer")));
   return ExitCode::ok;
 }
 
@@ -245,19 +221,21 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   if (!profile) return console.refuse_usage(profile.error());
   const auto known = known_trees(console, flags.from);
   if (!known) return refuse(console, known.error());
-  auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *profile ? Bytes{} : *size,
-                                    {.limits = *limits,
-                                     .verbose = flags.verbose,
-                                     .known = &*known,
-                                     .may_be_unstored = *profile == nullptr,
-                                     .lost = machine->lost.get(),
-                                     .paths = paths_of(*profile)});
-  if (!candidates) return console.refuse(candidates.error());
-  if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   planners::FixedCut nothing_fixed;
   nothing_fixed.threads = usable_threads();
-  forecast::CandidateRuns runs(*topology, *candidates,
-                               {size_of(usual_type), nothing_fixed, sim::ModelKind::link, {}, *profile});
+  const forecast::Question question{.machine = topology,
+                                    .collective = *collective,
+                                    .algorithms = *algorithms,
+                                    .sizes = {*size},
+                                    .how = {.cut = nothing_fixed, .profile = *profile},
+                                    .forms = forecast::PlanForms::parts,
+                                    .lost = machine->lost.get(),
+                                    .packing = *limits,
+                                    .known = &*known};
+  auto candidates = plan_shown(console, question, flags.verbose);
+  if (!candidates) return console.refuse(candidates.error());
+  if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
+  forecast::CandidateRuns runs(*topology, *candidates, question.how);
   const std::string shown = *profile ? (*profile)->shown : std::string();
   const auto choice = [&] {
     const Progress progress(console, "simulating what was planned", 0);

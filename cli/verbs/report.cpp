@@ -196,7 +196,7 @@ OrStop<void> report_on(const Console& console, const CLI::App& command, const Re
   report::PlanReport report = make_report(flags, input, findings.simulation);
   const auto close_run = find_close_run(flags, findings);
   if (!close_run) return tl::unexpected(close_run.error());
-  auto detail = run_in_detail(**close_run, input.topology, prediction->options);
+  auto detail = forecast::run_in_detail(**close_run, input.topology, prediction->options);
   if (!detail) return stop(detail.error());
   if (const std::string why = stored_form_text(**close_run, *detail); !why.empty()) {
     console.note(why);

@@ -26,11 +26,11 @@ struct SimulateFlags : PredictionFlags {
 };
 
 OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simulation& simulation,
-                  const forecast::CandidateRuns::Options& how) {
+                  const forecast::RunOptions& how) {
   const Topology& topology = *simulation.topology;
   forecast::CandidateRun last = simulation.results.back();
   if (!flags.trace.file.empty() || flags.critical_path) {
-    auto report = run_in_detail(last, topology, how);
+    auto report = forecast::run_in_detail(last, topology, how);
     if (!report) return stop(report.error());
     if (const std::string why = stored_form_text(last, *report); !why.empty()) console.note(why);
     last.report = std::move(*report);
@@ -56,14 +56,14 @@ OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simu
 OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input& input) {
   const auto prediction = flags.resolve(input.profile);
   if (!prediction) return usage(prediction.error());
-  const forecast::CandidateRuns::Options& options = prediction->options;
+  const forecast::RunOptions& options = prediction->options;
   const auto work = find_work(console, flags, input, *prediction);
   if (!work) return tl::unexpected(work.error());
   if ((!flags.trace.file.empty() || flags.critical_path) && prediction->sizes.size() * work->algorithms.size() != 1) {
     return usage({ErrorCode::invalid_input, "--trace and --critical-path are of one run",
                   "name one size with -s and one algorithm with -a"});
   }
-  forecast::CandidateRuns::Options of_runs = options;
+  forecast::RunOptions of_runs = options;
   if (prediction->sizes.size() == 1) of_runs.cut.threads = usable_threads();  // else sizes are run side by side
   forecast::CandidateRuns runs(input.topology, work->candidates, of_runs);
   const auto simulation = simulate_sizes(console, flags, input.topology, *work, *prediction, runs);

@@ -11,6 +11,7 @@
 #include "cli/flags/modes.h"
 #include "cli/flags/sizes.h"
 #include "cli/jobs/chosen_profile.h"
+#include "cli/jobs/plan_shown.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
 #include "cli/output/progress.h"
@@ -74,7 +75,7 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   }
   const auto algorithms = parse_algorithms(flags.algorithms, true);
   if (!algorithms) return console.refuse_usage(algorithms.error());
-  if (const auto nccl = std::ranges::find_if(*algorithms, is_nccl_algorithm); nccl != algorithms->end()) {
+  if (const auto nccl = std::ranges::find_if(*algorithms, forecast::is_nccl_algorithm); nccl != algorithms->end()) {
     return console.refuse_usage({ErrorCode::invalid_input, "-a: " + *nccl + " does not compete here",
                                  "espalier simulate --profile shows it beside auto"});
   }
@@ -90,8 +91,13 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   options.tolerance = to_double(*tolerance);
   options.element_size = size_of(*type);
   options.threads = usable_threads();
-  auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *profile ? Bytes{} : sizes->front(),
-                                    {.may_be_unstored = *profile == nullptr, .paths = paths_of(*profile)});
+  auto candidates = plan_shown(console, {.machine = topology,
+                                         .collective = *collective,
+                                         .algorithms = *algorithms,
+                                         .sizes = *sizes,
+                                         .how = {.profile = *profile},
+                                         .forms = forecast::PlanForms::parts,
+                                         .lost = machine->lost.get()});
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   // With auto, planners that do not make the collective are no news.

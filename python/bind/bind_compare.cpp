@@ -9,8 +9,8 @@
 #include "compare/compare_timelines.h"
 #include "compare/overlay_svg.h"
 #include "compare/read/read_run.h"
-#include "forecast/profiled_runs.h"
-#include "planners/bounds/bound.h"
+#include "forecast/candidate_runs.h"
+#include "forecast/entrants.h"
 #include "profile/read_profile.h"
 #include "schedule/timeline/chrome_trace.h"
 
@@ -95,43 +95,40 @@ class ProfiledSimulation {
  public:
   ProfiledSimulation(const Plan& plan, const std::string& path, const std::string& launch, const std::string& model)
       : topology_(plan.topology) {
-    const Schedule& schedule = verified(plan);
-    candidates_.bound = value_of(planners::compute_bound(*topology_, schedule.collective));
-    name_ = schedule.algorithm.empty() ? "plan" : schedule.algorithm;
-    candidates_.made.push_back({name_, schedule, planners::ChunkModel(schedule, *topology_)});
-    forecast::ProfiledRuns::Options options = profiled_options(path, launch);
-    options.model = value_of(sim::parse_model(model));
-    runs_ = std::make_unique<forecast::ProfiledRuns>(*topology_, candidates_, options);
+    candidates_ = value_of(forecast::only_candidate(verified(plan), *topology_));
+    const forecast::RunOptions how{.model = value_of(sim::parse_model(model)), .profile = software_of(path, launch)};
+    runs_ = std::make_unique<forecast::CandidateRuns>(*topology_, candidates_, how);
   }
 
   /// (report, protocol).
   py::tuple run(std::int64_t size) {
-    std::optional<Result<forecast::ProfiledRun>> run;
+    std::optional<Result<forecast::CandidateRun>> run;
     {
       const py::gil_scoped_release release;
-      run = runs_->run(name_, Bytes{size});
+      run = runs_->run(candidates_.made.front().planner, Bytes{size});
     }
     auto done = value_of(std::move(*run));
-    return py::make_tuple(std::move(done.report), std::string(sim::to_string(done.protocol)));
+    return py::make_tuple(std::move(done.report), done.protocol);
   }
 
  private:
   std::shared_ptr<const Topology> topology_;
   planners::Candidates candidates_;
-  std::string name_;
-  std::unique_ptr<forecast::ProfiledRuns> runs_;
+  std::unique_ptr<forecast::CandidateRuns> runs_;
 };
 
 }  // namespace
 
-forecast::ProfiledRuns::Options profiled_options(const std::string& path, const std::string& launch) {
+std::shared_ptr<const forecast::Software> software_of(const std::string& path, const std::string& launch) {
   profile::ProfileReading reading = profile::read_profile_file(path);
   if (!reading.profile) {
     const Diagnostic& first = reading.diagnostics.front();
     throw ErrorRaised({ErrorCode::invalid_input, render(first, false), first.help});
   }
   const profile::Launch start = value_of(reading.profile->launch(launch));
-  return {*std::move(reading.profile), start, std::nullopt, 4, {}, {}, {}};
+  std::string name = reading.profile->name;
+  return std::make_shared<const forecast::Software>(
+      forecast::Software{std::move(name), *std::move(reading.profile), start, std::nullopt});
 }
 
 py::dict summary_of(const compare::ErrorSummary& errors) {

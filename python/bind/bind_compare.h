@@ -1,7 +1,7 @@
 #pragma once
 
 #include "compare/statistics.h"
-#include "forecast/profiled_runs.h"
+#include "forecast/software.h"
 #include "python/bind/bindings.h"
 
 namespace espalier::python {
@@ -9,8 +9,8 @@ namespace espalier::python {
 /// count, median, p90, worst and bias, by name.
 py::dict summary_of(const compare::ErrorSummary& errors);
 
-/// How runs under the profile in a file go, with calls launched so. Errors: of the file, or the launch.
-forecast::ProfiledRuns::Options profiled_options(const std::string& path, const std::string& launch);
+/// The software of the profile in a file, with calls launched so. Errors: of the file, or the launch.
+std::shared_ptr<const forecast::Software> software_of(const std::string& path, const std::string& launch);
 
 /// Comparing runs, writing their traces, simulating under profiles.
 void bind_compare(py::module_& module);

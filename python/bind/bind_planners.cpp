@@ -1,15 +1,9 @@
-#include <algorithm>
-
-#include "forecast/profiled_runs.h"
+#include "forecast/candidate_runs.h"
 #include "planners/bounds/bound.h"
-#include "planners/chooser.h"
 #include "planners/groups/plan_groups.h"
-#include "planners/nccl/nccl.h"
-#include "planners/packing/pruned_packing.h"
 #include "planners/planner.h"
 #include "python/bind/bind_compare.h"
 #include "python/bind/bindings.h"
-#include "sim/simulate.h"
 #include "topology/names/group.h"
 
 namespace espalier::python {
@@ -38,15 +32,6 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-Result<std::optional<RunReport>> evaluate(const Topology& topology, const Schedule& schedule, Bytes size,
-                                          const Cut& cut, Picoseconds deadline) {
-  check_signals();
-  sim::Options options;
-  options.size = size;
-  options.set(cut);
-  return sim::simulate_unverified_until(deadline, schedule, topology, options);
-}
-
 /// What `plan` is asked for besides the collective.
 struct PlanRequest {
   std::string algorithm;
@@ -56,79 +41,28 @@ struct PlanRequest {
   std::string launch;
 };
 
-/// "packing/h2t3": a packing of a height and so many trees a root, as tables print it.
-bool is_packing_variant(const std::string& algorithm) { return algorithm.starts_with("packing/"); }
-
-/// The variant of the packing that is called so.
-const planners::Candidate& variant_called(const std::string& name, const planners::Candidates& candidates) {
-  if (const auto* const found = candidates.find(name)) return *found;
-  std::string others;
-  for (const planners::Candidate& candidate : candidates.made) {
-    if (is_packing_variant(candidate.planner)) others += (others.empty() ? "there are " : ", ") + candidate.planner;
-  }
-  throw ErrorRaised({ErrorCode::unsupported, "no packing called " + name + " is worth having here",
-                     others.empty() ? "use packing; k and max_depth limit its trees" : others});
-}
-
-/// Those that the algorithm stands for; packing within the limits.
-std::vector<planners::Planner> planners_of(const PlanRequest& request) {
-  std::vector<planners::Planner> found;
-  if (request.algorithm == "auto") {
-    const auto all = planners::all_planners();
-    found.assign(all.begin(), all.end());
-  } else if (!request.profile.empty() && request.algorithm.starts_with("nccl")) {
-    for (const planners::Planner& planner : planners::nccl_planners()) {
-      if (request.algorithm == "nccl" || request.algorithm == planner.name) found.push_back(planner);
-    }
-  }
-  const bool is_variant = is_packing_variant(request.algorithm);
-  if (found.empty()) found.push_back(value_of(planners::find_planner(is_variant ? "packing" : request.algorithm)));
-  if (!request.limits.any()) return found;
-  const auto packing = std::ranges::find(found, "packing", &planners::Planner::name);
-  if (packing == found.end() || is_variant) {
-    throw ErrorRaised({ErrorCode::unsupported,
-                       "k and max_depth shape the trees of packing, not of " + request.algorithm,
-                       "plan with algorithm=\"packing\", or leave them out"});
-  }
-  packing->plan = [limits = request.limits](const planners::PlanningProblem& problem, const Collective& collective,
-                                            const planners::PlanContext& context) {
-    return planners::plan_pruned_packing(problem, collective, limits, context);
-  };
-  return found;
-}
-
-/// The one that is fastest at the size on links alone.
-const Schedule& fastest(const planners::Candidates& candidates, const Topology& topology, Bytes size) {
-  const auto choice = planners::choose(
-      candidates, size, [&](const Schedule& schedule, Bytes bytes, const Cut& cut, Picoseconds deadline) {
-        return evaluate(topology, schedule, bytes, cut, deadline);
-      });
-  if (!choice) throw ErrorRaised(choice.error());
-  return choice->candidate->schedule;
-}
-
 /// The schedule of a planner, or the one that is fastest at a size.
 Plan plan(std::shared_ptr<Topology> topology, const std::string& name, const PlanRequest& request,
           std::optional<std::int64_t> root, std::vector<std::int64_t> shares) {
   const Collective collective = collective_on(*topology, name, root, std::move(shares));
   const py::gil_scoped_release release;
-  std::optional<forecast::ProfiledRuns::Options> costs;
-  if (!request.profile.empty()) costs = profiled_options(request.profile, request.launch);
-  planners::CandidateOptions options;
-  options.context.on_round = [](const planners::ProgramRound&) { check_signals(); };
-  const bool is_choice = request.algorithm == "auto" || request.algorithm == "nccl";
-  const bool is_variant = is_packing_variant(request.algorithm);
-  options.for_choice = (request.algorithm == "auto" && !request.limits.any()) || is_variant;
-  if (is_variant) options.named.push_back(request.algorithm);
-  options.least_size = costs ? Bytes{} : Bytes{request.size};
-  if (costs) options.paths = costs->profile.paths;
-  const planners::Candidates candidates = value_of(planners::make_candidates(
-      *topology, collective, planners_of(request), options, [](std::string_view) { check_signals(); }));
+  forecast::Question question{.machine = topology.get(),
+                              .collective = collective,
+                              .algorithms = {request.algorithm},
+                              .sizes = {Bytes{request.size}},
+                              .how = {.on_run = &check_signals},
+                              .forms = forecast::PlanForms::schedules,
+                              .packing = request.limits};
+  if (!request.profile.empty()) question.how.profile = software_of(request.profile, request.launch);
+  const bool is_choice =
+      request.algorithm == "auto" || (question.how.profile && forecast::is_nccl_algorithm(request.algorithm));
+  if (!is_choice && !forecast::is_packing_variant(request.algorithm))
+    value_of(planners::find_planner(request.algorithm));
+  const planners::Candidates candidates = value_of(forecast::plan(
+      question, {[](std::string_view) { check_signals(); }, [](const planners::ProgramRound&) { check_signals(); }}));
   if (candidates.made.empty()) throw ErrorRaised(candidates.refused.front().error);
-  if (is_variant) return {topology, variant_called(request.algorithm, candidates).schedule, true};
   if (!is_choice) return {topology, candidates.made.front().schedule, true};
-  if (!costs) return {topology, fastest(candidates, *topology, {request.size}), true};
-  forecast::ProfiledRuns runs(*topology, candidates, *costs);
+  forecast::CandidateRuns runs(*topology, candidates, question.how);
   return {topology, value_of(runs.run(request.algorithm, Bytes{request.size})).candidate->schedule, true};
 }
 

@@ -6,10 +6,9 @@
 #include <unordered_map>
 
 #include "base/check.h"
-#include "planners/chooser.h"
+#include "forecast/candidate_runs.h"
 #include "planners/parallel_links.h"
 #include "planners/planner.h"
-#include "sim/simulate.h"
 #include "topology/routes.h"
 
 namespace espalier::scenario {
@@ -31,26 +30,18 @@ Result<Schedule> plan_direct(const Topology& topology, const Collective& collect
 }
 
 /// What the verbs that choose take of all planners: the fastest alone at this size, and how it is cut.
-Result<std::unique_ptr<const PlannedSchedule>> plan_auto(const planners::ParallelLinks& network,
-                                                         const Collective& collective, Bytes size,
-                                                         std::int64_t element_size) {
-  planners::CandidateOptions planning;
-  planning.for_choice = true;
-  planning.least_size = size;
-  auto candidates = planners::make_candidates(network, collective, planners::all_planners(), planning);
+Result<std::unique_ptr<const PlannedSchedule>> plan_auto(const Topology& topology, const Collective& collective,
+                                                         Bytes size, std::int64_t element_size, planners::Paths paths) {
+  const forecast::Question question{.machine = &topology,
+                                    .collective = collective,
+                                    .sizes = {size},
+                                    .how = {.element_size = element_size},
+                                    .forms = forecast::PlanForms::schedules,
+                                    .paths = paths};
+  auto candidates = forecast::plan(question);
   if (!candidates) return tl::unexpected(candidates.error());
   if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
-  const Topology& topology = network.topology();
-  const auto evaluate = [&](const Schedule& schedule, Bytes at, const Cut& cut,
-                            Picoseconds deadline) -> Result<std::optional<RunReport>> {
-    sim::Options options;
-    options.size = at;
-    options.set(cut);
-    options.chunk = std::max(cut.chunk, Bytes{element_size});
-    options.element_size = element_size;
-    return sim::simulate_unverified_until(deadline, schedule, topology, options);
-  };
-  const auto choice = planners::choose(*candidates, size, evaluate);
+  const auto choice = forecast::CandidateRuns(topology, *candidates, question.how).choose(size);
   if (!choice) return tl::unexpected(choice.error());
   auto& chosen = candidates->made[static_cast<std::size_t>(choice->candidate - candidates->made.data())];
   return std::make_unique<const PlannedSchedule>(PlannedSchedule{
@@ -106,10 +97,10 @@ void Plans::set_dead(LinkId link, bool is_dead) {
   damaged_.clear();
 }
 
-Result<std::unique_ptr<const PlannedSchedule>> Plans::plan_shape(const Key& key,
-                                                                 const planners::ParallelLinks& network) {
+Result<std::unique_ptr<const PlannedSchedule>> Plans::plan_shape(const Key& key, const Topology& topology) const {
   const Collective collective{key.kind, static_cast<std::uint32_t>(key.ranks.size()), key.root};
-  if (key.planner == "auto") return plan_auto(network, collective, {key.size}, key.element_size);
+  if (key.planner == "auto") return plan_auto(topology, collective, {key.size}, key.element_size, paths_);
+  const planners::ParallelLinks network(topology, paths_);
   std::string name = key.planner;
   Result<Schedule> schedule = fail(ErrorCode::unsupported, "");
   if (is_direct(key)) {
@@ -140,7 +131,7 @@ Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
   of_shape.ranks.clear();
   auto& planned = shape.schedules[of_shape];
   if (planned == nullptr) {
-    auto made = plan_shape(key, planners::ParallelLinks(shape.topology, paths_));
+    auto made = plan_shape(key, shape.topology);
     if (!made) return tl::unexpected(made.error());
     planned = *std::move(made);
   }

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "planners/chunking.h"
-#include "planners/parallel_links.h"
 #include "planners/used_paths.h"
 #include "scenario/workload/footprint.h"
 #include "scenario/workload/job.h"
@@ -81,8 +80,8 @@ class Plans {
   };
 
   static bool is_direct(const Key& key);
-  static Result<std::unique_ptr<const PlannedSchedule>> plan_shape(const Key& key,
-                                                                   const planners::ParallelLinks& network);
+  [[nodiscard]] Result<std::unique_ptr<const PlannedSchedule>> plan_shape(const Key& key,
+                                                                          const Topology& topology) const;
   Result<const Plan*> find(Key key);
   Result<const Plan*> make(const Key& key, const std::vector<bool>& dead);
 

@@ -1,3 +1,5 @@
+#include "forecast/degrade.h"
+
 #include <optional>
 
 #include "base/parallel.h"
@@ -11,9 +13,6 @@
 #include "cli/output/progress.h"
 #include "cli/reports/degrade_output.h"
 #include "cli/verbs/topo/topo.h"
-#include "forecast/candidate_runs.h"
-#include "forecast/profiled_runs.h"
-#include "topology/without.h"
 
 namespace espalier::cli {
 namespace {
@@ -27,37 +26,6 @@ struct DegradeFlags {
   bool bound_only = false;
   ProfileFlags profile;
 };
-
-/// With the costs of a profile.
-forecast::ProfiledRuns::Options options_of(const forecast::Software& chosen) {
-  return {chosen.profile, chosen.launch, chosen.protocol, size_of(usual_type), {}, sim::ModelKind::link, {}};
-}
-
-/// What NCCL gives on the whole machine and on what each failure leaves.
-Result<NcclBeside> run_nccl_beside(const Topology& topology, const planners::Degradation& degradation, Bytes size,
-                                   const forecast::Software& chosen,
-                                   const std::function<void(const std::string&)>& tell) {
-  const forecast::ProfiledRuns::Options options = options_of(chosen);
-  NcclBeside beside{chosen.shown, std::nullopt, {}};
-  auto whole = forecast::run_nccl(topology, degradation.healthy.collective, size, options);
-  if (!whole && whole.error().code != ErrorCode::unsupported) return tl::unexpected(whole.error());
-  if (!whole) return beside;
-  beside.whole = *std::move(whole);
-  for (const planners::Damage& damage : degradation.damages) {
-    auto& of_damage = beside.damages.emplace_back();
-    if (!damage.outlook) continue;
-    tell(damage.failure.name);
-    const auto rest = without(topology, damage.failure.parts, damage.failure.name);
-    if (!rest) return tl::unexpected(rest.error());
-    auto ran = forecast::run_nccl(*rest, damage.outlook->collective, size, options);
-    if (ran) {
-      of_damage = *std::move(ran);
-    } else if (ran.error().code != ErrorCode::unsupported && ran.error().code != ErrorCode::infeasible) {
-      return tl::unexpected(ran.error());
-    }
-  }
-  return beside;
-}
 
 Mode mode_of(const DegradeFlags& flags) {
   constexpr std::array<std::string_view, 7> own = {"--fail-ranks", "--bound-only",   "--size", "--algorithm",
@@ -81,41 +49,28 @@ ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags
   if (!algorithms) return console.refuse_usage(algorithms.error());
   const auto size = parse_message_size(flags.size);
   if (!size) return console.refuse_usage(size.error());
-  const std::vector<planners::Planner> planners =
-      flags.bound_only ? std::vector<planners::Planner>() : planners_for(*algorithms);
   const auto chosen = flags.profile.resolve({}, flags.bound_only ? std::string() : machine->profile);
   if (!chosen) return console.refuse_usage(chosen.error());
-  forecast::CandidateRuns::Options how;
-  how.element_size = size_of(usual_type);
-  how.profile = *chosen;
-  const planners::ChooseOn choose_on = [&](const Topology& on, const planners::Candidates& candidates, Bytes at) {
-    return forecast::CandidateRuns(on, candidates, how).choose(at);
-  };
-  planners::DegradeOptions options{*size, planners, flags.ranks};
-  options.may_be_unstored = *chosen == nullptr;
-  options.paths = paths_of(*chosen);
-  options.threads = usable_threads();
+  const forecast::Question question{.machine = topology,
+                                    .collective = *collective,
+                                    .algorithms = flags.bound_only ? std::vector<std::string>() : *algorithms,
+                                    .sizes = {*size},
+                                    .how = {.profile = *chosen},
+                                    .forms = forecast::PlanForms::parts};
   std::optional<Progress> progress(std::in_place, console, "failing", 0);
-  const auto degradation = planners::degrade(*topology, *collective, options, choose_on,
+  const auto degradation = forecast::degrade(question, {.ranks = flags.ranks, .threads = usable_threads()},
                                              [&](const std::string& what, std::size_t, std::size_t total) {
                                                progress->expect(total);
                                                progress->step(what);
                                              });
   if (!degradation) return console.refuse(degradation.error());
-  std::optional<NcclBeside> nccl;
-  if (*chosen) {
-    progress.emplace(console, "failing under NCCL", degradation->damages.size());
-    auto ran = run_nccl_beside(*topology, *degradation, *size, **chosen,
-                               [&](const std::string& what) { progress->step(what); });
-    if (!ran) return console.refuse(ran.error());
-    nccl = *std::move(ran);
-  }
   progress.reset();
+  const std::string profile = *chosen ? (*chosen)->shown : std::string();
   if (console.csv) {
-    console.print_bytes(degradation_table(*degradation, nccl).csv());
+    console.print_bytes(degradation_table(*degradation).csv());
   } else {
-    console.print(console.json ? json_text(degradation_json(*degradation, *topology, *size, nccl))
-                               : degradation_text(*degradation, *topology, *size, nccl));
+    console.print(console.json ? json_text(degradation_json(*degradation, *topology, *size, profile))
+                               : degradation_text(*degradation, *topology, *size, profile));
   }
   return ExitCode::ok;
 }

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cli/verbs/commands.h"
-#include "forecast/candidate_simulator.h"
+#include "forecast/entrants.h"
 #include "planners/planner.h"
 #include "tests/property/cli/printed.h"
 #include "topology/generate/generate.h"

@@ -6,6 +6,7 @@
 #include "planners/chooser.h"
 #include "planners/tuning/regions.h"
 #include "sim/simulate.h"
+#include "tests/support/forecast/times_of.h"
 #include "tests/support/networks/random_graph.h"
 #include "tests/support/sanitized.h"
 
@@ -15,7 +16,7 @@ namespace {
 using planners::Candidate;
 
 /// Simulates, and gives up what is late or not.
-planners::Evaluate simulate_on(const Topology& topology, bool keeps_deadlines) {
+test::TimesOf::Run simulate_on(const Topology& topology, bool keeps_deadlines) {
   return [&topology, keeps_deadlines](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline) {
     sim::Options options;
     options.size = size;
@@ -45,7 +46,7 @@ TEST(ChoiceOfSteps, OneExchangeOfInputsIsTheFastestForTheSmallest) {
   const Topology topology = test::make_topology(star);
   const auto candidates = candidates_on(topology, CollectiveKind::all_reduce);
   const auto fastest = [&](Bytes size) {
-    const auto choice = planners::choose(candidates, size, simulate_on(topology, true));
+    const auto choice = test::choose(candidates, size, simulate_on(topology, true));
     EXPECT_TRUE(choice);
     return choice->candidate->planner;
   };
@@ -62,8 +63,8 @@ TEST_P(Choice, DoesNotDependOnWhatIsGivenUp) {
     const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 12, true}));
     const auto candidates = candidates_on(topology, GetParam());
     for (const Bytes size : {Bytes{1 << 14}, Bytes{1 << 20}, Bytes{1 << 26}}) {
-      const auto quick = planners::choose(candidates, size, simulate_on(topology, true));
-      const auto slow = planners::choose(candidates, size, simulate_on(topology, false));
+      const auto quick = test::choose(candidates, size, simulate_on(topology, true));
+      const auto slow = test::choose(candidates, size, simulate_on(topology, false));
       ASSERT_TRUE(quick && slow);
       EXPECT_EQ(quick->candidate, slow->candidate) << "round " << round;
       EXPECT_EQ(quick->run.elapsed, slow->run.elapsed) << "round " << round;
@@ -85,10 +86,10 @@ TEST_P(Choice, ReasonsForNoRunHold) {
   for (int round = 0; round < test::random_cases(10); ++round) {
     const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 12, true}));
     const auto candidates = candidates_on(topology, GetParam());
-    const planners::Evaluate simulate = simulate_on(topology, true);
+    const test::TimesOf::Run simulate = simulate_on(topology, true);
     for (const std::int64_t bytes : sizes) {
       const Bytes size{bytes};
-      const auto choice = planners::choose(candidates, size, simulate);
+      const auto choice = test::choose(candidates, size, simulate);
       ASSERT_TRUE(choice) << choice.error().message;
       for (const planners::Trial& trial : choice->trials) {
         if (trial.run) continue;
@@ -129,7 +130,7 @@ TEST_P(Choice, TakesNobodyWhoIsBeatenInAllOfARegion) {
     const auto candidates = candidates_on(topology, GetParam());
     for (const double tolerance : {0.0, 0.01, 0.1}) {
       const planners::RegionOptions options{.tolerance = tolerance};
-      planners::LinkTimes times(candidates, simulate_on(topology, true));
+      test::TimesOf times(candidates, simulate_on(topology, true));
       const auto regions = planners::find_regions(candidates, sizes, options, times);
       ASSERT_TRUE(regions);
       for (const planners::Region& region : *regions) {

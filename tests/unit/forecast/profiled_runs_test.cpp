@@ -8,6 +8,7 @@
 #include "planners/nccl/nccl.h"
 #include "planners/planner.h"
 #include "profile/read_profile.h"
+#include "tests/support/forecast/run_nccl.h"
 #include "topology/slow.h"
 #include "topology/without.h"
 #include "topology/yaml/read_topology.h"
@@ -176,22 +177,6 @@ TEST(ProfiledRuns, FewMessagesWinWhereRanksShareProcessors) {
   EXPECT_NEAR(best(0).second, 6 * 10e-6, 10e-6);
 }
 
-TEST(ProfiledRuns, RunsWhatNcclPicksAsAmongCandidates) {
-  const Topology topology = machine("dgx-h100");
-  const profile::ProfileReading hopper = profile::read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
-  ASSERT_TRUE(hopper.profile);
-  const Collective collective = on(topology, CollectiveKind::all_reduce);
-  const auto candidates = candidates_of(topology, collective, planners::nccl_planners());
-  const ProfiledRuns::Options options{*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}};
-  ProfiledRuns runs(topology, candidates, options);
-  const Bytes size{1 << 22};
-  const auto nccl = run_nccl(topology, collective, size, options);
-  const auto picked = runs.run("nccl", size);
-  ASSERT_TRUE(nccl && picked);
-  EXPECT_EQ(nccl->run.elapsed, picked->report.elapsed);
-  EXPECT_TRUE(nccl->by.starts_with(picked->candidate->planner));
-}
-
 TEST(NcclPlanners, PatIsForMachinesOfOneRank) {
   TopologyReading hosts = read_topology_text(R"(
 espalier: 1
@@ -289,7 +274,7 @@ TEST(ProfiledRuns, TheTunerCountsTheSlowestRank) {
     const std::vector<std::string> texts = {slow};
     const auto topology = slow_down(whole, texts);
     EXPECT_TRUE(topology) << slow;
-    auto ran = run_nccl(*topology, on(*topology, CollectiveKind::all_gather), size, options);
+    auto ran = test::run_nccl(*topology, on(*topology, CollectiveKind::all_gather), size, options);
     EXPECT_TRUE(ran) << slow;
     return *std::move(ran);
   };

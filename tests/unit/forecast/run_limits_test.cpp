@@ -41,11 +41,10 @@ Machine make_chain() {
 
 /// Of transfers that keep no promise.
 Result<RunLimits> limits_of(const Machine& machine, const sim::Options& options) {
+  const Topology topology = machine.topology();
   const Schedule schedule = machine.schedule();
-  const auto run_on = [&](const Topology& topology, const sim::Options& how, const sim::CopyEngines& engines) {
-    return sim::simulate_unverified(schedule, topology, how, engines);
-  };
-  return find_run_limits(schedule, machine.topology(), options, {}, {}, 1, {}, run_on);
+  const planners::Candidate candidate{"test", schedule, planners::ChunkModel(schedule, topology)};
+  return find_run_limits(candidate, topology, options);
 }
 
 TEST(RunLimits, AChainSavesWhatItsSlowLinkSaves) {
@@ -177,7 +176,7 @@ TEST(RunLimits, ASmallRingSaysLatency) {
   sim::Options options;
   options.size = {512};
   options.chunk = {4096};
-  const auto limits = find_run_limits(candidates->made.front().schedule, torus, options, candidates->made);
+  const auto limits = find_run_limits(candidates->made.front(), torus, options, candidates->made);
   ASSERT_TRUE(limits);
   EXPECT_EQ(limits->path.front().use, sim::PathUse::latency);
   const Improvement& best = limits->improvements.front();

@@ -4,6 +4,7 @@
 
 #include "schedule/schedule_shape.h"
 #include "schedule/verify/verify.h"
+#include "tests/support/forecast/times_of.h"
 #include "topology/generate/generate.h"
 
 namespace espalier::planners {
@@ -105,13 +106,14 @@ TEST(Chooser, TakesTheLeastLatencyOfEquals) {
   const auto candidates = make_candidates(star, collective, planners);
   ASSERT_TRUE(candidates);
   const auto choose_by = [&](std::int64_t ring, std::int64_t flat) {
-    const auto choice = choose(*candidates, Bytes{std::int64_t{1} << 30},
-                               [&](const Schedule& schedule, Bytes size, const Cut&, Picoseconds) -> Result<RunReport> {
-                                 RunReport report;
-                                 report.size = size;
-                                 report.elapsed = Picoseconds{schedule.algorithm == "ring" ? ring : flat};
-                                 return report;
-                               });
+    const auto choice =
+        test::choose(*candidates, Bytes{std::int64_t{1} << 30},
+                     [&](const Schedule& schedule, Bytes size, const Cut&, Picoseconds) -> Result<RunReport> {
+                       RunReport report;
+                       report.size = size;
+                       report.elapsed = Picoseconds{schedule.algorithm == "ring" ? ring : flat};
+                       return report;
+                     });
     EXPECT_TRUE(choice);
     return choice->candidate->planner;
   };

@@ -5,6 +5,7 @@
 
 #include "planners/tuning/nccl_likeness.h"
 #include "planners/tuning/regions.h"
+#include "tests/support/forecast/times_of.h"
 #include "tests/support/networks/real_machines.h"
 
 namespace espalier::planners {
@@ -28,7 +29,7 @@ struct MadeUp {
   double us_per_mib;
 };
 
-Evaluate made_up_times(const std::map<std::string, MadeUp>& times) {
+test::TimesOf::Run made_up_times(const std::map<std::string, MadeUp>& times) {
   return [times](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds) -> Result<RunReport> {
     const MadeUp& made_up = times.at(schedule.algorithm);
     RunReport report;
@@ -42,8 +43,8 @@ Evaluate made_up_times(const std::map<std::string, MadeUp>& times) {
 }
 
 Result<std::vector<Region>> regions_of(const Candidates& candidates, std::span<const Bytes> sizes,
-                                       const RegionOptions& options, const Evaluate& evaluate) {
-  LinkTimes times(candidates, evaluate);
+                                       const RegionOptions& options, const test::TimesOf::Run& evaluate) {
+  test::TimesOf times(candidates, evaluate);
   return find_regions(candidates, sizes, options, times);
 }
 

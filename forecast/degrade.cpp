@@ -1,64 +1,56 @@
-#include "planners/damage/degrade.h"
+#include "forecast/degrade.h"
 
 #include <algorithm>
 #include <mutex>
 #include <tuple>
 
 #include "base/parallel.h"
+#include "forecast/candidate_runs.h"
+#include "forecast/entrants.h"
 #include "planners/bounds/bound.h"
-#include "planners/chooser.h"
 #include "planners/lp/all_reduce_program.h"
 #include "planners/lp/trees/tree_memory.h"
-#include "planners/symmetric/repaired_plan.h"
+#include "topology/without.h"
 
-namespace espalier::planners {
+namespace espalier::forecast {
 namespace {
 
-/// What planning a machine gave: all candidates, and what `choose` made of them; nothing where only bounds are wanted.
+/// What planning a machine gave: all candidates, and the fastest of them; none where only bounds are wanted.
 struct Planned {
-  Candidates candidates;
-  std::optional<Choice> choice;
+  planners::Candidates candidates;
+  std::optional<planners::Choice> choice;
 };
 
-Result<Planned> plan_all(const Topology& topology, const Collective& collective, const DegradeOptions& options,
-                         const ChooseOn& choose_on, const TreeMemory& known, const LostParts* lost = nullptr) {
-  CandidateOptions how;
-  how.may_be_unstored = options.may_be_unstored && !options.planners.empty();
-  how.lost = lost;
-  how.paths = options.paths;
-  how.context.known = options.from_scratch ? nullptr : &known;
-  auto candidates = make_candidates(topology, collective, options.planners, how);
+Result<Planned> plan_all(const Question& question) {
+  auto candidates = plan(question);
   if (!candidates) return tl::unexpected(candidates.error());
   Planned planned{*std::move(candidates), std::nullopt};
-  if (options.planners.empty()) return planned;
+  if (question.algorithms.empty()) return planned;
   if (planned.candidates.made.empty()) return tl::unexpected(planned.candidates.refused.front().error);
-  auto choice = choose_on(topology, planned.candidates, options.size);
+  auto choice = CandidateRuns(*question.machine, planned.candidates, question.how).choose(question.sizes.front());
   if (!choice) return tl::unexpected(choice.error());
   planned.choice = *std::move(choice);
   return planned;
 }
 
-Fastest fastest_of(const Choice& choice) {
-  return {choice.candidate->planner, choice.run, false, choice.candidate->repaired != nullptr};
+/// Adds what NCCL gives under a profile.
+Result<void> add_nccl(Question question, Outlook& outlook) {
+  if (question.how.profile == nullptr || question.algorithms.empty()) return {};
+  question.algorithms = {"nccl"};
+  const auto candidates = plan(question);
+  if (!candidates) return tl::unexpected(candidates.error());
+  auto ran = CandidateRuns(*question.machine, *candidates, question.how).run("nccl", question.sizes.front());
+  if (ran) {
+    outlook.nccl = static_cast<const RunReport&>(ran->report);
+    outlook.nccl_by = ran->by();
+  } else if (ran.error().code != ErrorCode::unsupported) {
+    return tl::unexpected(ran.error());
+  }
+  return {};
 }
 
-/// The links that a candidate's routes go over.
-std::vector<bool> used_links(const Candidate& candidate, const Topology& topology) {
-  const Schedule& schedule = candidate.schedule;
-  std::vector<bool> is_used(topology.link_count(), false);
-  if (candidate.symmetric != nullptr) {
-    const Loads loads = loads_of_whole(*candidate.symmetric, topology);
-    for (std::size_t i = 0; i < is_used.size(); ++i) is_used[i] = loads.link_units[i] != 0;
-  }
-  for (const RingWalk& walk : candidate.walks) {
-    for (const std::vector<LinkId>& hop : walk.hops) {
-      for (const LinkId link : hop) is_used[link.index()] = true;
-    }
-  }
-  for (std::size_t i = 0; i < schedule.route_count(); ++i) {
-    for (const LinkId link : schedule.route(RouteId(i)).links) is_used[link.index()] = true;
-  }
-  return is_used;
+Fastest fastest_of(const planners::Choice& choice) {
+  return {choice.candidate->planner, choice.run, false, repairs_of(*choice.candidate) != nullptr};
 }
 
 /// All links that end when these parts fail.
@@ -73,33 +65,45 @@ std::vector<LinkId> failing_links(const Topology& topology, const Parts& parts) 
 
 class Sweep {
  public:
-  Sweep(const Topology& topology, const DegradeOptions& options, const ChooseOn& choose_on)
-      : topology_(topology), options_(options), choose_on_(choose_on) {}
+  Sweep(const Question& question, const DegradeOptions& options)
+      : question_(question), topology_(*question.machine), options_(options) {}
 
-  Result<Outlook> look_at_healthy(const Collective& collective) {
-    auto planned = plan_all(topology_, collective, options_, choose_on_, known_);
+  Result<Outlook> look_at_healthy() {
+    auto planned = plan_all(question_);
     if (!planned) return tl::unexpected(planned.error());
     planned_ = std::move(*planned);
-    healthy_ = {collective, planned_.candidates.bound, std::nullopt};
+    healthy_ = {question_.collective, planned_.candidates.bound};
     keep_trees();
+    if (auto added = add_nccl(question_, healthy_); !added) return tl::unexpected(added.error());
     if (!planned_.choice) return healthy_;
     healthy_.fastest = fastest_of(*planned_.choice);
-    for (const Trial& trial : planned_.choice->trials) {
+    for (const planners::Trial& trial : planned_.choice->trials) {
       if (trial.run) usage_.push_back({&trial, used_links(*trial.candidate, topology_)});
     }
     return healthy_;
   }
 
-  Result<Damage> look_at(const Failure& failure) const {
+  Result<Damage> look_at(const planners::Failure& failure) const {
     Damage damage{failure, std::nullopt, {}, 1, 1};
     const auto rest = without(topology_, failure.parts, failure.name);
     if (!rest) {
       damage.broken = rest.error();
       return damage;
     }
-    auto found = look_at_rest(failure, *rest, collective_on(*rest));
+    const planners::LostParts lost{topology_, failure.parts};
+    Question on_rest = question_;
+    on_rest.machine = &*rest;
+    on_rest.collective = collective_on(*rest);
+    on_rest.lost = &lost;
+    on_rest.has_variants = healthy_.fastest && is_packing_variant(healthy_.fastest->planner);
+    on_rest.known = options_.from_scratch ? nullptr : &known_;
+    auto found = look_at_rest(failure, on_rest);
     if (!found) return tl::unexpected(found.error());
     Outlook outlook = *std::move(found);
+    if (healthy_.nccl) {
+      const auto added = add_nccl(on_rest, outlook);
+      if (!added && added.error().code != ErrorCode::infeasible) return tl::unexpected(added.error());
+    }
     // Where one rank is left nothing has to move, and nothing is lost.
     const bool moves = outlook.bound.time_per_byte != 0;
     damage.bound_loss = moves ? loss(healthy_.bound_busbw().value_or(0), *outlook.bound_busbw()) : 0;
@@ -110,7 +114,7 @@ class Sweep {
 
  private:
   struct Usage {
-    const Trial* trial;
+    const planners::Trial* trial;
     std::vector<bool> links;
   };
 
@@ -127,7 +131,7 @@ class Sweep {
   }
 
   /// The fastest of the healthy machine's schedules that go on as if nothing had happened.
-  [[nodiscard]] const Trial* find_untouched(const Failure& failure) const {
+  [[nodiscard]] const planners::Trial* find_untouched(const planners::Failure& failure) const {
     const bool rank_fails =
         std::ranges::any_of(failure.parts.nodes, [&](NodeId id) { return topology_.node(id).is_rank; });
     if (rank_fails) return nullptr;
@@ -138,19 +142,17 @@ class Sweep {
     return nullptr;
   }
 
-  Result<Outlook> look_at_rest(const Failure& failure, const Topology& rest, const Collective& collective) const {
-    const Trial* untouched = find_untouched(failure);
+  [[nodiscard]] Result<Outlook> look_at_rest(const planners::Failure& failure, const Question& on_rest) const {
+    const planners::Trial* untouched = find_untouched(failure);
     if (untouched != nullptr && untouched->candidate == planned_.choice->candidate) {
-      auto bound = compute_bound(rest, collective, {{}, options_.from_scratch ? nullptr : &known_});
+      auto bound = planners::compute_bound(*on_rest.machine, on_rest.collective, {{}, on_rest.known});
       if (!bound) return tl::unexpected(bound.error());
-      return Outlook{collective, *std::move(bound),
+      return Outlook{on_rest.collective, *std::move(bound),
                      Fastest{untouched->candidate->planner, *untouched->run, true, false}};
     }
-    std::optional<LostParts> lost;
-    if (options_.may_be_unstored) lost = LostParts{topology_, failure.parts};
-    auto planned = plan_all(rest, collective, options_, choose_on_, known_, lost ? &*lost : nullptr);
+    auto planned = plan_all(on_rest);
     if (!planned) return tl::unexpected(planned.error());
-    Outlook outlook{collective, std::move(planned->candidates.bound), std::nullopt};
+    Outlook outlook{on_rest.collective, std::move(planned->candidates.bound)};
     if (!planned->choice) return outlook;
     outlook.fastest = fastest_of(*planned->choice);
     if (untouched != nullptr && untouched->run->elapsed <= planned->choice->run.elapsed) {
@@ -161,22 +163,22 @@ class Sweep {
 
   /// The healthy machine's trees are what plans of the rest begin with.
   void keep_trees() {
-    for (const Candidate& candidate : planned_.candidates.made) {
+    for (const planners::Candidate& candidate : planned_.candidates.made) {
       const bool has_trees = candidate.planner == "packing" || candidate.planner == "lp";
-      if (candidate.is_stored() && has_trees) known_.keep(topology_, candidate.schedule);
+      if (has_trees && whole_schedule(candidate)) known_.keep(topology_, candidate.schedule);
     }
     const auto& program = planned_.candidates.solution;
     if (program == nullptr || !program->solution.attained) return;
     known_.keep(topology_, program->orbits, program->groups, program->solution);
   }
 
+  const Question& question_;
   const Topology& topology_;
   const DegradeOptions& options_;
-  const ChooseOn& choose_on_;
   Outlook healthy_;
   Planned planned_;
-  std::vector<Usage> usage_;  ///< By trial, fastest first.
-  TreeMemory known_;          ///< The trees of the healthy machine.
+  std::vector<Usage> usage_;    ///< By trial, fastest first.
+  planners::TreeMemory known_;  ///< The trees of the healthy machine.
 };
 
 }  // namespace
@@ -188,19 +190,19 @@ std::optional<double> Outlook::bound_busbw() const {
 
 double Outlook::busbw() const { return fastest ? fastest->run.busbw(collective) : bound_busbw().value_or(0); }
 
-Result<Degradation> degrade(const Topology& topology, const Collective& collective, const DegradeOptions& options,
-                            const ChooseOn& choose_on, const OnFailure& on_failure) {
-  if (!collective.shares.empty()) {
+Result<Degradation> degrade(const Question& question, const DegradeOptions& options, const OnFailure& on_failure) {
+  if (!question.collective.shares.empty()) {
     return fail(ErrorCode::unsupported, "failures are compared for equal shards (no --shares)",
                 "take parts away one by one with --without");
   }
-  const std::vector<Failure> failures = single_failures(topology, {options.ranks, collective.root});
+  const std::vector<planners::Failure> failures =
+      planners::single_failures(*question.machine, {options.ranks, question.collective.root});
   const auto tell = [&](const std::string& what, std::size_t done) {
     if (on_failure) on_failure(what, done, failures.size() + 1);
   };
-  Sweep sweep(topology, options, choose_on);
+  Sweep sweep(question, options);
   tell("the whole", 0);
-  auto healthy = sweep.look_at_healthy(collective);
+  auto healthy = sweep.look_at_healthy();
   if (!healthy) return tl::unexpected(healthy.error());
   Degradation degradation{std::move(*healthy), {}};
   std::vector<std::optional<Result<Damage>>> damages(failures.size());
@@ -223,4 +225,4 @@ Result<Degradation> degrade(const Topology& topology, const Collective& collecti
   return degradation;
 }
 
-}  // namespace espalier::planners
+}  // namespace espalier::forecast

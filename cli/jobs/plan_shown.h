@@ -1,0 +1,12 @@
+#pragma once
+
+#include "cli/output/console.h"
+#include "forecast/question.h"
+
+namespace espalier::cli {
+
+/// forecast::plan on all cores with a progress bar. `verbose`: every round of every linear program is told on standard
+/// error.
+Result<planners::Candidates> plan_shown(const Console& console, forecast::Question question, bool verbose = false);
+
+}  // namespace espalier::cli
