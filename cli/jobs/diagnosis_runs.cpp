@@ -49,7 +49,8 @@ Result<planners::Candidates> DiagnosisRuns::plan(const Topology& on, const Colle
                                                  const std::string& algorithm) {
   const auto algorithms = parse_algorithms(algorithm, true);
   if (!algorithms) return tl::unexpected(algorithms.error());
-  auto candidates = plan_candidates(console_, on, collective, *algorithms, Bytes{}, {.paths = paths_of(software_)});
+  auto candidates = forecast::plan(
+      {.machine = &on, .collective = collective, .algorithms = *algorithms, .how = {.profile = software_}});
   if (candidates && candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
   return candidates;
 }
@@ -70,7 +71,7 @@ Result<DiagnosisRuns::Healthy*> DiagnosisRuns::healthy(const diagnose::Question&
   auto candidates = plan(*machine, *collective, question.algorithm);
   if (!candidates) return tl::unexpected(candidates.error());
   auto made = std::unique_ptr<Healthy>(new Healthy{*std::move(machine), *collective, *std::move(candidates), {}, {}});
-  forecast::CandidateRuns::Options options;
+  forecast::RunOptions options;
   options.profile = software_;
   made->runs = std::make_unique<forecast::CandidateRuns>(made->machine, made->candidates, options);
   known = std::move(made);
@@ -96,12 +97,12 @@ Result<std::vector<double>> DiagnosisRuns::run_as_before(Healthy& of, const diag
     const auto before = healthy_run(of, question.algorithm, size);
     if (!before) return tl::unexpected(before.error());
     const forecast::CandidateRun& run = **before;
-    const bool picks_its_chunk = is_nccl_algorithm(run.planner());
+    const bool picks_its_chunk = forecast::is_nccl_algorithm(run.planner());
     const AsBefore as{run.planner(), run.protocol, picks_its_chunk ? 0 : run.report.chunk.count,
                       picks_its_chunk ? 0 : run.report.ahead};
     std::unique_ptr<forecast::CandidateRuns>& alike = runs[as];
     if (!alike) {
-      forecast::CandidateRuns::Options options;
+      forecast::RunOptions options;
       options.profile = software_;
       if (software_ != nullptr && !run.protocol.empty()) {
         auto software = *software_;
@@ -125,7 +126,7 @@ Result<std::vector<double>> DiagnosisRuns::run_planned_around(const Healthy& of,
                                                               const Topology& faulty, std::span<const Bytes> sizes) {
   const auto candidates = plan(faulty, of.collective, question.algorithm);
   if (!candidates) return tl::unexpected(candidates.error());
-  forecast::CandidateRuns::Options options;
+  forecast::RunOptions options;
   options.profile = software_;
   forecast::CandidateRuns runs(faulty, *candidates, options);
   std::vector<double> times;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cli/jobs/stop.h"
-#include "cli/output/console.h"
 #include "compare/read/measurements.h"
 #include "diagnose/question.h"
 #include "forecast/candidate_runs.h"
@@ -24,10 +23,8 @@ OrStop<std::vector<diagnose::Evidence>> evidence_of(const compare::Measurements&
 /// one with faults; faults that the software knows are planned around. Several threads may ask at once.
 class DiagnosisRuns {
  public:
-  DiagnosisRuns(const Console& console, const Topology& machine, std::shared_ptr<const forecast::Software> software)
-      : console_(console), machine_(machine), software_(std::move(software)) {
-    console_.quiet = true;  // Of hundreds of plans.
-  }
+  DiagnosisRuns(const Topology& machine, std::shared_ptr<const forecast::Software> software)
+      : machine_(machine), software_(std::move(software)) {}
 
   [[nodiscard]] const std::shared_ptr<const forecast::Software>& software() const { return software_; }
 
@@ -66,7 +63,6 @@ class DiagnosisRuns {
   Result<planners::Candidates> plan(const Topology& on, const Collective& collective, const std::string& algorithm);
 
   std::mutex mutex_;  ///< Of what is kept of the healthy machine.
-  Console console_;
   const Topology& machine_;
   std::shared_ptr<const forecast::Software> software_;
   std::map<diagnose::Question, std::unique_ptr<Healthy>> healthy_;

@@ -12,9 +12,9 @@
 #include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/diagnosis_runs.h"
 #include "cli/jobs/run_files.h"
+#include "cli/measured/diagnosis_output.h"
 #include "cli/output/json_text.h"
 #include "cli/output/progress.h"
-#include "cli/measured/diagnosis_output.h"
 #include "cli/verbs/commands.h"
 #include "compare/compare_results.h"
 #include "topology/names/group.h"
@@ -143,7 +143,7 @@ Result<std::unique_ptr<DiagnosisRuns>> runs_that_fit(const Console& console, con
   std::unique_ptr<DiagnosisRuns> best;
   double least = 0;
   for (const auto& software : launches_of(given)) {
-    auto runs = std::make_unique<DiagnosisRuns>(console, machine, software);
+    auto runs = std::make_unique<DiagnosisRuns>(machine, software);
     const auto gap = gap_under(tables, *runs);
     if (!gap) return tl::unexpected(gap.error());
     if (best != nullptr && *gap >= least) continue;
