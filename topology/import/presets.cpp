@@ -21,6 +21,8 @@ constexpr std::array preset_table = {
     Preset{"b300-sxm", mega(50'000), none, none, mega(121'000), mega(100'000), "B300"},
     Preset{"gb200", mega(50'000), none, mega(450'000), mega(63'000), mega(50'000), "GB200"},
     Preset{"gb300", mega(50'000), none, mega(450'000), mega(121'000), mega(100'000), "GB300"},
+    Preset{"l40s", none, none, none, mega(31'500), mega(50'000), "L40S"},
+    Preset{"rtx-pro-6000", none, none, none, mega(63'000), mega(50'000), "RTX PRO 6000"},
     Preset{"mi250", none, mega(50'000), none, mega(31'500), mega(25'000), "MI250"},
     Preset{"mi300x", none, mega(64'000), none, mega(63'000), mega(50'000), "MI300X"},
 };
@@ -34,6 +36,8 @@ constexpr std::array generations = {
     GpuGeneration{.name = "A800", .code = "80", .profile = "nccl-ampere", .nvlinks = 8},
     GpuGeneration{.name = "A40", .code = "86", .profile = "nccl-ampere", .nvlinks = 4},
     GpuGeneration{"RTX 4090", "89", "nccl-ampere"},
+    GpuGeneration{"L40S", "89", "nccl-ampere"},
+    GpuGeneration{"RTX PRO 6000", "120", "nccl-blackwell"},
     GpuGeneration{"GH200", "90", "nccl-hopper", true},
     GpuGeneration{"H100", "90", "nccl-hopper", true},
     GpuGeneration{"H200", "90", "nccl-hopper", true},
@@ -53,12 +57,12 @@ struct PciModel {
 };
 // pci.ids.
 constexpr std::array pci_models = {
-    PciModel{"10de:1db1", "V100"},     PciModel{"10de:1db5", "V100"},  PciModel{"10de:1db8", "V100"},
-    PciModel{"10de:20b0", "A100"},     PciModel{"10de:20b2", "A100"},  PciModel{"10de:20b5", "A100"},
-    PciModel{"10de:2684", "RTX 4090"}, PciModel{"10de:2330", "H100"},  PciModel{"10de:2331", "H100"},
-    PciModel{"10de:2335", "H200"},     PciModel{"10de:2901", "B200"},  PciModel{"10de:3182", "B300"},
-    PciModel{"10de:2941", "GB200"},    PciModel{"10de:31c2", "GB300"}, PciModel{"1002:740c", "MI250"},
-    PciModel{"1002:74a1", "MI300X"},
+    PciModel{"10de:1db1", "V100"},         PciModel{"10de:1db5", "V100"},  PciModel{"10de:1db8", "V100"},
+    PciModel{"10de:20b0", "A100"},         PciModel{"10de:20b2", "A100"},  PciModel{"10de:20b5", "A100"},
+    PciModel{"10de:2684", "RTX 4090"},     PciModel{"10de:2330", "H100"},  PciModel{"10de:2331", "H100"},
+    PciModel{"10de:2335", "H200"},         PciModel{"10de:2901", "B200"},  PciModel{"10de:3182", "B300"},
+    PciModel{"10de:2941", "GB200"},        PciModel{"10de:31c2", "GB300"}, PciModel{"10de:26b9", "L40S"},
+    PciModel{"10de:2bb5", "RTX PRO 6000"}, PciModel{"1002:740c", "MI250"}, PciModel{"1002:74a1", "MI300X"},
 };
 
 struct RateOf {

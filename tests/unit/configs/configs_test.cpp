@@ -57,6 +57,19 @@ const Shipped all_shipped[] = {
     // 4 x 8 leaves and 16 spines; 1016 shards into a box over 8 x 50.
     {"dgx-h100-x128", 1024, 128 * 17 + 48, 2 * (128 * 24 + 32 * 16), 1016, 400},
     {"gb200-nvl72", 72, 73, 2 * 72, 71, 900},
+    {"dgx-h200", 8, 17, 2 * 16, 7, 450},
+    {"dgx-b200", 8, 17, 2 * 16, 7, 900},
+    {"dgx-b300", 8, 17, 2 * 16, 7, 900},
+    {"gb300-nvl72", 72, 73, 2 * 72, 71, 900},
+    // As dgx-h100-x4.
+    {"dgx-h200-cluster", 32, 4 * 17 + 12, 2 * (4 * 24 + 32), 31, 500},
+    // 24 shards into a box over 8 x 50.
+    {"dgx-b200-cluster", 32, 4 * 17 + 12, 2 * (4 * 24 + 32), 24, 400},
+    // 31 shards into a GPU over 900 + 100; into a box, 24 over 800 is less.
+    {"dgx-b300-cluster", 32, 4 * 17 + 12, 2 * (4 * 24 + 32), 31, 1000},
+    // By the cut; what passes a socket's backplane takes 8 shards over 28 in all (espalier bound).
+    {"l40s-pcie", 8, 10, 2 * 9, 70, 252},
+    {"rtx-pro-6000-pcie", 8, 10, 2 * 9, 70, 504},
     // 16 dies with 7 links each; 14 shards into the pair of dies 0 and 1 over 6 x 50.
     {"mi250", 16, 16, 16 * 7, 14, 300},
     // 30 shards into that pair over 300 + 2 x 16.
