@@ -160,9 +160,12 @@ Result<const profile::Setting*> ProfiledRuns::find_setting(const Pair& pair, std
   if (!known) {
     const Picoseconds launch =
         profile::launch_of(options_.launch, pair.shape, topology_.rank_count(), machines_, started);
-    auto made =
-        profile::make_setting(options_.profile, *pair.way, pair.protocol, launch, topology_, machines_, channels);
+    const bool overlaps = options_.launch.overlaps;
+    const profile::Way way = on_ranks(*pair.way, pair.candidate->schedule.collective.kind, topology_.rank_count());
+    auto made = profile::make_setting(options_.profile, way, pair.protocol, overlaps ? Picoseconds{} : launch,
+                                      topology_, machines_, channels);
     if (!made) return tl::unexpected(made.error());
+    if (overlaps) made->least_time = launch;
     known = std::make_unique<profile::Setting>(*std::move(made));
   }
   return known.get();
@@ -235,7 +238,7 @@ sim::Options ProfiledRuns::options_of(const Option& option, Bytes size, const Cu
   how.set(cut);
   how.element_size = options_.element_size;
   how.model = options_.model;
-  how.launch = option.setting->endpoints.launch;
+  how.launch = option.setting->launch_with({std::min(cut.chunk.count, size.count)});
   how.payload_ppm = option.setting->endpoints.payload_ppm;
   how.conditions = options_.conditions;
   return how;
@@ -257,7 +260,13 @@ KnownRuns::SimulateUntil ProfiledRuns::simulator_of(Option& option, Bytes size, 
       [this, &option, how = options_of(option, size, cut)](Picoseconds deadline) -> Result<std::optional<sim::Report>> {
         const Result<sim::RepeatingSimulator>& simulator = find_simulator(option);
         if (!simulator) return tl::unexpected(simulator.error());
-        return simulator->run_until(how, deadline);
+        auto report = simulator->run_until(how, deadline);
+        const Picoseconds least = option.setting->least_time;
+        if (!report || !*report || (*report)->elapsed >= least) return report;
+        if (least > deadline) return std::nullopt;
+        sim::Options waiting = how;  // Ranks wait for the launch.
+        waiting.launch = how.launch + (least - (*report)->elapsed);
+        return simulator->run_until(waiting, deadline);
       };
 }
 

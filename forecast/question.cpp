@@ -80,6 +80,7 @@ sim::Options RunOptions::at(Bytes size, const Cut& cut_of_run, const profile::Se
   options.element_size = element_size;
   options.model = model;
   options.set({endpoints(setting), circumstances.conditions});
+  if (setting != nullptr) options.launch = setting->launch_with({std::min(cut_of_run.chunk.count, size.count)});
   return options;
 }
 

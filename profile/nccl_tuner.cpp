@@ -241,6 +241,12 @@ class Tuner {
   const Latencies& latencies_;
 };
 
+/// Sends inside a machine go by LL up to so many bytes each. Source: src/enqueue.cc, NCCL_P2P_LL_THRESHOLD.
+bool sends_by_ll(const TunerView& view, Bytes size) {
+  constexpr std::size_t most = 16384;
+  return view.machines == 1 && static_cast<std::size_t>(size.count) <= most * view.ranks;
+}
+
 bool has_plateau(Shape shape, sim::Protocol protocol, std::size_t machines) {
   return shape == Shape::ring && protocol == sim::Protocol::simple && machines > 1;
 }
@@ -248,6 +254,7 @@ bool has_plateau(Shape shape, sim::Protocol protocol, std::size_t machines) {
 }  // namespace
 
 double tuner_seconds(const TunerView& view, Shape shape, sim::Protocol protocol, double load, Bytes size) {
+  if (shape == Shape::p2p && protocol == sim::Protocol::ll && !sends_by_ll(view, size)) return never;
   const Tuner tuner(view, shape, protocol);
   if (!tuner.is_available()) return never;
   const double rate = tuner.rate(load, protocol, size);

@@ -34,6 +34,8 @@ struct Way {
   std::array<Picoseconds, 3> hop;        ///< From one rank to the next, by LinkKind of the way between them.
   std::int32_t payload_ppm = whole_ppm;  ///< Payload per byte on links.
   std::int32_t rate_ppm = whole_ppm;     ///< The part of what links reach that it reaches.
+  std::int32_t own_ppm = 0;              ///< What a rank's own part takes of it, in transfers of as much (on_ranks).
+  std::int32_t drain_ppm = 0;            ///< What a rank takes after its last chunk, in parts of a chunk's time.
   std::array<Bandwidth, 3> most;         ///< Payload that a rank moves at most, on one, two, more machines; 0: any.
   Picoseconds message;                   ///< What a chunk keeps a rank's processor busy, at both ends.
   Bytes chunk;                           ///< The most that a channel hands on at once; zero: any.
@@ -56,6 +58,7 @@ struct Launch {
   Picoseconds per_rank;     ///< For each rank of a machine: one process that launches a kernel on each GPU.
   Picoseconds per_send;     ///< For each send of each of them, where ranks send straight to each other.
   Picoseconds per_channel;  ///< For each channel that each of them starts, elsewhere.
+  bool overlaps = false;    ///< Goes on while GPUs work: a call takes the longer of the two.
 
   /// Of a machine of so many ranks, each of which sends so often and starts so many channels. At most what
   /// a simulation may take.

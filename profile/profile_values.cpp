@@ -34,6 +34,8 @@ void visit(AnyProfile& profile, const Time& time, const Rate& rate, const Part& 
       time(of + std::string(to_string(kind)), way.hop[static_cast<std::size_t>(kind)]);
     }
     part(of + "rate", way.rate_ppm);
+    part(of + "own", way.own_ppm);
+    part(of + "drain", way.drain_ppm);
     constexpr std::array machines = {"one machine", "two machines", "more machines"};
     for (std::size_t i = 0; i < way.most.size(); ++i) rate(of + "most, " + machines[i], way.most[i]);
   }

@@ -69,10 +69,11 @@ class Reader {
     if (value.is_map()) {
       const Fields fields(value, "a launch", profile_keys::launch, none_, findings_);
       const auto time = [&](std::string_view key) { return fields.latency(key).value_or(Picoseconds{}); };
-      return {time("call"), time("per_rank"), time("per_send"), time("per_channel")};
+      return {time("call"), time("per_rank"), time("per_send"), time("per_channel"),
+              fields.boolean("overlaps").value_or(false)};
     }
     const auto time = parse_latency(value.text());
-    if (time) return {*time, {}, {}, {}};
+    if (time) return {*time, {}, {}, {}, false};
     error(value.mark(), read_codes::bad_time, time.error().message, time.error().help);
     return {};
   }
@@ -167,6 +168,8 @@ class Reader {
             "write the part of the bytes on links that is data, such as 0.5");
     }
     way.rate_ppm = fields.millionths("rate").value_or(whole_ppm);
+    way.own_ppm = fields.millionths("own").value_or(0);
+    way.drain_ppm = fields.millionths("drain").value_or(0);
     way.chunk = read_size(fields, "chunk");
     way.least_chunk = read_size(fields, "least_chunk");
     way.per_channel = read_size(fields, "per_channel");

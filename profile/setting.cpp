@@ -31,7 +31,37 @@ std::int64_t halves_of_hop(const Node& tail, const Node& head, LinkKind kind) {
   return (ends(tail) ? 1 : 0) + (ends(head) ? 1 : 0);
 }
 
+double to_part(std::int32_t ppm) { return static_cast<double>(ppm) / whole_ppm; }
+
+/// Of the links that leave ranks the one that carries most, in bytes a second.
+double fullest_rate_of_ranks(const Topology& topology) {
+  std::int64_t most = 1;
+  for (const Link& link : topology.links()) {
+    if (topology.node(link.tail).is_rank) most = std::max(most, link.nominal.bytes_per_second);
+  }
+  return static_cast<double>(most);
+}
+
 }  // namespace
+
+Picoseconds Setting::launch_with(Bytes chunk) const {
+  constexpr double pico = 1e12;
+  const double on_the_wire = static_cast<double>(chunk.count) * whole_ppm / endpoints.payload_ppm;
+  return endpoints.launch + Picoseconds{std::llround(drain * on_the_wire * pico)};
+}
+
+Way on_ranks(const Way& way, CollectiveKind kind, std::size_t ranks) {
+  if (way.own_ppm == 0 || ranks < 2 || has_root(kind)) return way;
+  const auto transfers = static_cast<std::int64_t>((ranks - 1) * (kind == CollectiveKind::all_reduce ? 2 : 1));
+  const std::int64_t whole = transfers * whole_ppm;
+  const auto reached = [&](std::int64_t rate) {
+    return static_cast<std::int64_t>(static_cast<__int128>(rate) * whole / (whole + way.own_ppm));
+  };
+  Way found = way;
+  found.rate_ppm = static_cast<std::int32_t>(std::max<std::int64_t>(1, reached(way.rate_ppm)));
+  for (Bandwidth& most : found.most) most = {reached(most.bytes_per_second)};
+  return found;
+}
 
 std::uint32_t channels_started(Shape shape, sim::Protocol protocol, std::uint32_t channels, Bytes size,
                                std::size_t ranks) {
@@ -114,7 +144,8 @@ Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protoc
   }
   auto made = Topology::make(topology.name(), std::move(nodes), std::move(links));
   if (!made) return tl::unexpected(made.error());
-  Setting setting{*std::move(made), {}};
+  Setting setting{*std::move(made), {}, {}, 0};
+  if (way.drain_ppm > 0) setting.drain = to_part(way.drain_ppm) / fullest_rate_of_ranks(setting.topology);
   setting.endpoints.payload_ppm = way.payload_ppm;
   setting.endpoints.launch = launch + way.base + ranks_time(way, setting.topology.rank_count());
   setting.endpoints.message = way.message;

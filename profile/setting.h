@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "profile/profile.h"
+#include "schedule/collective.h"
 #include "sim/core/endpoints.h"
 #include "topology/topology.h"
 
@@ -15,12 +16,22 @@ namespace espalier::profile {
 struct Setting {
   Topology topology;
   sim::Endpoints endpoints;  ///< Payload, messages; the launch, with base and ranks of the way.
+  Picoseconds least_time;    ///< A call takes at least so long: a launch that overlaps.
+  double drain = 0;          ///< Seconds for each byte of a chunk on the wire, once per call.
+
+  /// Before the ranks begin: the launch and, as it moves the end alike, what they take after the last chunk.
+  [[nodiscard]] Picoseconds launch_with(Bytes chunk) const;
 };
 
 /// What `per_rank` makes of so many ranks.
 inline Picoseconds ranks_time(const Way& way, std::size_t ranks) {
   return {way.per_rank.count * static_cast<std::int64_t>(ranks)};
 }
+
+/// The way as so many ranks find it in this collective: beside what it transfers each rank handles a part that it keeps
+/// (copies it to where the result goes), one in ranks - 1 of its transfers, or of twice as many where it reduces and
+/// hands on; that takes `own_ppm` of a transfer's time, so fewer ranks reach less of their links.
+Way on_ranks(const Way& way, CollectiveKind kind, std::size_t ranks);
 
 /// How many channels of a rank a call of this size starts: as many as give each thread of theirs something to do.
 /// Source: github.com/NVIDIA/nccl (June 2026), src/enqueue.cc, src/graph/tuning.cc (threads, bytes for each of them).

@@ -43,6 +43,11 @@ std::string way_text(const Way& way) {
   time("message", way.message);
   part("payload", way.payload_ppm);
   part("rate", way.rate_ppm);
+  const auto added = [&](std::string_view key, std::int32_t ppm) {
+    if (ppm > 0) entries.push_back(fmt::format("{}: {:.4g}", key, part_of_ppm(ppm)));
+  };
+  added("own", way.own_ppm);
+  added("drain", way.drain_ppm);
   const auto is_limited = [](Bandwidth rate) { return rate.bytes_per_second > 0; };
   if (std::ranges::all_of(way.most, is_limited)) {
     std::vector<std::string> rates;
@@ -61,10 +66,10 @@ std::string way_text(const Way& way) {
 
 std::string launch_text(const Launch& launch) {
   const auto time = [](Picoseconds value) { return format_value(ValueKind::time, value.seconds()); };
-  if (launch == Launch{launch.call, {}, {}, {}}) return time(launch.call);
+  if (launch == Launch{launch.call, {}, {}, {}, false}) return time(launch.call);
   const std::string channels = launch.per_channel.count > 0 ? ", per_channel: " + time(launch.per_channel) : "";
-  return fmt::format("{{call: {}, per_rank: {}, per_send: {}{}}}", time(launch.call), time(launch.per_rank),
-                     time(launch.per_send), channels);
+  return fmt::format("{{call: {}, per_rank: {}, per_send: {}{}{}}}", time(launch.call), time(launch.per_rank),
+                     time(launch.per_send), channels, launch.overlaps ? ", overlaps: true" : "");
 }
 
 std::string links_text(const std::array<std::int32_t, 3>& ppm) {

@@ -28,7 +28,7 @@ std::string costs_of(const profile::Profile& profile, const profile::Way& way) {
                                  profile.switched_ppm);
   for (const Picoseconds hop : way.hop) text += fmt::format(" {}", hop.count);
   for (const Bandwidth most : way.most) text += fmt::format(" {}", most.bytes_per_second);
-  return text + fmt::format(" {} {}", way.rate_ppm, way.message.count);
+  return text + fmt::format(" {} {} {} {}", way.rate_ppm, way.own_ppm, way.drain_ppm, way.message.count);
 }
 
 /// The algorithm and protocol that a row ran, with their costs.
@@ -311,7 +311,8 @@ Result<std::vector<double>> ProfileCalibration::predict(const profile::Profile& 
     const std::uint32_t channels = profile::channels_of(profile, planned.topology, planned.machines);
     const std::uint32_t started = profile::channels_started(key.first, key.second, channels, row.near, ranks);
     const Picoseconds start = profile::launch_of(*launch, key.first, ranks, planned.machines, started);
-    times.push_back(known_[index].at(costs_of(profile, way)) + (added_of(index) + start).seconds());
+    const double of_gpus = known_[index].at(costs_of(profile, way)) + added_of(index).seconds();
+    times.push_back(launch->overlaps ? std::max(of_gpus, start.seconds()) : of_gpus + start.seconds());
   }
   return times;
 }
