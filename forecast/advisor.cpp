@@ -25,6 +25,33 @@ const planners::Candidate& shallowest_of_equals(const planners::Candidates& cand
   return *best;
 }
 
+/// The quickest; of those within a tenth of it, which predictions hardly tell apart, the first planner's of those that
+/// load links least.
+Result<const planners::Candidate*> fastest_there(const planners::Candidates& candidates, Bytes size,
+                                                 const AdvisorOptions& options) {
+  constexpr double about = 1.1;
+  constexpr double equal_load = 1.01;
+  struct Known {
+    const planners::Candidate* candidate = nullptr;
+    double seconds = 0;
+    double load = 0;
+  };
+  std::vector<Known> known;
+  std::optional<Error> refused;
+  for (const planners::Candidate& candidate : candidates.made) {
+    const auto seconds = options.seconds_there(candidate, size);
+    if (!seconds && seconds.error().code != ErrorCode::unsupported) return tl::unexpected(seconds.error());
+    if (seconds) known.push_back({&candidate, *seconds, candidate.chunks.load_time(size)});
+    if (!seconds && !refused) refused = seconds.error();
+  }
+  if (known.empty()) return tl::unexpected(*refused);
+  const double least = std::ranges::min_element(known, {}, &Known::seconds)->seconds;
+  std::erase_if(known, [&](const Known& one) { return one.seconds > about * least; });
+  const double least_load = std::ranges::min_element(known, {}, &Known::load)->load;
+  std::erase_if(known, [&](const Known& one) { return one.load > equal_load * least_load; });
+  return known.front().candidate;
+}
+
 }  // namespace
 
 Result<Advisor::Planned*> Advisor::plan_once(const Collective& collective) {
@@ -74,7 +101,12 @@ Result<SourcedSchedule> Advisor::advise(const Collective& collective, Bytes size
   const std::shared_ptr<const planners::Candidates> candidates = (*planned)->candidates;
   const planners::Candidate* best = &candidates->made.front();
   Cut cut{best->chunks.choose(size), 0};
-  if (candidates->made.size() > 1) {
+  if (candidates->made.size() > 1 && options_.seconds_there) {
+    const auto fastest = fastest_there(*candidates, size, options_);
+    if (!fastest) return tl::unexpected(fastest.error());
+    best = *fastest;
+    cut = {best->chunks.choose(size), 0};
+  } else if (candidates->made.size() > 1) {
     const auto choice = (*planned)->runs->choose(size);
     if (!choice) return tl::unexpected(choice.error());
     best = choice->candidate;

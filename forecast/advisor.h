@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,6 +22,8 @@ struct AdvisorOptions {
   /// Ranks reach each other's memory. Of schedules that links carry in about the same time it then takes the one that
   /// waits least often: that one also passes through memory least often, which no link shows.
   bool shares_memory = false;
+  /// Seconds of a candidate where it will run; the choice is by that alone. Errors: unsupported where it cannot run.
+  std::function<Result<double>(const planners::Candidate&, Bytes size)> seconds_there;
   /// What software adds to links (docs/profiles.md), for the choice; null: links alone.
   std::shared_ptr<const profile::Profile> profile;
 };

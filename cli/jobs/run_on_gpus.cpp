@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -18,6 +19,7 @@
 #include "engine/cuda/device/gpu_measure.h"
 #include "engine/cuda/kernels/embedded_kernels.h"
 #include "planners/bounds/bound.h"
+#include "planners/chooser.h"
 #include "schedule/verify/verify.h"
 
 namespace espalier::cli {
@@ -92,6 +94,20 @@ class GpuRun {
     if (console_.json) console_.print(json_text(run_json(output_)));
     if (console_.csv) console_.print_bytes(run_table(output_).csv());
     return flags_.trace.file.empty() ? Result<void>() : write_trace(source);
+  }
+
+  /// What auto chooses by: the waits of a call cost more than links say. Nothing where a profile was named, which
+  /// counts them, or where the host gives copies to streams.
+  [[nodiscard]] std::function<Result<double>(const planners::Candidate&, Bytes)> seconds_there() const {
+    if (task_.profile || path_ == engine::cuda::GpuPath::copies) return {};
+    return [this](const planners::Candidate& candidate, Bytes size) -> Result<double> {
+      const std::shared_ptr<const Schedule> schedule(std::shared_ptr<const Schedule>(), &candidate.schedule);
+      const auto gpu_case = case_of({schedule, task_.chunk.value_or(Bytes{}), false}, size);
+      if (!gpu_case) return tl::unexpected(gpu_case.error());
+      const auto seconds = engine::cuda::predict_on_gpus(gpus_, *gpu_case);
+      if (!seconds || gpus_.size() == 1) return seconds;
+      return std::max(*seconds, candidate.chunks.pipelined_time(size));
+    };
   }
 
   [[nodiscard]] bool is_right() const { return output_.wrong() == 0; }
@@ -226,7 +242,8 @@ ExitCode run_on_gpus(const Console& console, const RunFlags& flags, Input& input
   }
   const Topology topology = input.topology;
   GpuRun run(console, flags, *task, topology, *gpus, *choice);
-  if (auto done = run.run(source_for(flags, *task, false, input)); !done) return console.refuse(done.error());
+  if (auto done = run.run(source_for(flags, *task, false, input, run.seconds_there())); !done)
+    return console.refuse(done.error());
   return run.is_right() ? ExitCode::ok : ExitCode::check_failed;
 }
 

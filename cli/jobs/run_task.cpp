@@ -87,8 +87,10 @@ engine::DataCase data_of(const RunTask& task, Bytes size) {
   return data;
 }
 
-ScheduleSource source_for(const RunFlags& flags, const RunTask& task, bool is_one_machine, Input& input) {
+ScheduleSource source_for(const RunFlags& flags, const RunTask& task, bool is_one_machine, Input& input,
+                          std::function<Result<double>(const planners::Candidate&, Bytes)> seconds_there) {
   forecast::AdvisorOptions options;
+  options.seconds_there = std::move(seconds_there);
   options.algorithm = input.schedule ? "auto" : flags.algorithm;
   options.chunk = task.chunk;
   options.ahead = task.ahead;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "cli/jobs/run_rank.h"
 #include "engine/check/data_case.h"
 #include "engine/communicator/communicator.h"
+#include "planners/chooser.h"
 
 namespace espalier::cli {
 
@@ -32,7 +34,8 @@ Result<RunTask> resolve_run(const RunFlags& flags, const Input& input);
 engine::DataCase data_of(const RunTask& task, Bytes size);
 
 /// A plan's schedule for its collective; the advisor's for all else (barriers of a job that runs a plan). Takes the
-/// plan out of the input.
-ScheduleSource source_for(const RunFlags& flags, const RunTask& task, bool is_one_machine, Input& input);
+/// plan out of the input. `seconds_there`: what auto chooses by in the place of links (forecast::AdvisorOptions).
+ScheduleSource source_for(const RunFlags& flags, const RunTask& task, bool is_one_machine, Input& input,
+                          std::function<Result<double>(const planners::Candidate&, Bytes)> seconds_there = {});
 
 }  // namespace espalier::cli

@@ -1,10 +1,12 @@
 #include "engine/check/data_case.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
+#include "base/random.h"
+#include "engine/check/element_codec.h"
 #include "schedule/parts.h"
 
 namespace espalier::engine {
@@ -28,31 +30,36 @@ class Shards {
   }
   [[nodiscard]] std::size_t begin(std::size_t rank) const { return begins_[rank]; }
   [[nodiscard]] std::size_t length(std::size_t rank) const { return begins_[rank + 1] - begins_[rank]; }
-  [[nodiscard]] std::uint32_t owner(std::size_t element) const {
-    return static_cast<std::uint32_t>(std::ranges::upper_bound(begins_, element) - begins_.begin() - 1);
-  }
 
  private:
   std::vector<std::size_t> begins_;  ///< Ranks + 1.
 };
 
-/// What a rank brings for element `index` of the message.
-std::int64_t value_of(const DataCase& data, std::uint32_t rank, std::size_t index) {
-  const std::uint64_t at = index + data.seed;
-  if (reduces(data.kind) && data.operation == ReduceOperation::prod) {
-    // One rank brings a factor 2 and one a factor 3.
-    const std::uint64_t turn = at % data.ranks;
-    return std::int64_t{turn == rank ? 2 : 1} * (turn == (rank + 1) % data.ranks ? 3 : 1);
-  }
-  return static_cast<std::int64_t>((at * 2654435761U + std::uint64_t{rank} * 40503U) >> 7U & 3U);
+/// Whether contributions are multiplied.
+bool multiplies(const DataCase& data) { return reduces(data.kind) && data.operation == ReduceOperation::prod; }
+
+/// The ranks' data are one table, shifted for each.
+std::uint64_t shift_of(std::uint32_t rank) {
+  constexpr std::uint64_t apart = 1237;  // Odd: no two of `pattern_places` ranks alike.
+  return rank * apart % pattern_places;
 }
 
-/// What all ranks' values for an element make together, before an average is divided.
-std::int64_t combine(const DataCase& data, std::size_t index) {
+/// What a rank brings where the table's place is so many: of what is multiplied, one rank brings a factor 2 and one a
+/// factor 3.
+std::int64_t value_of(const DataCase& data, std::uint32_t rank, std::uint64_t place) {
+  if (multiplies(data)) {
+    const std::uint64_t turn = Random(place % pattern_places).below(data.ranks);
+    return std::int64_t{turn == rank ? 2 : 1} * (turn == (rank + 1) % data.ranks ? 3 : 1);
+  }
+  return static_cast<std::int64_t>(Random((place + shift_of(rank)) % pattern_places).next() >> 62U);
+}
+
+/// What all ranks' values make together, before an average is divided.
+std::int64_t combine(const DataCase& data, std::uint64_t place) {
   if (data.operation == ReduceOperation::prod) return 6;
-  std::int64_t result = value_of(data, 0, index);
+  std::int64_t result = value_of(data, 0, place);
   for (std::uint32_t rank = 1; rank < data.ranks; ++rank) {
-    const std::int64_t value = value_of(data, rank, index);
+    const std::int64_t value = value_of(data, rank, place);
     switch (data.operation) {
       case ReduceOperation::min: result = std::min(result, value); break;
       case ReduceOperation::max: result = std::max(result, value); break;
@@ -62,86 +69,37 @@ std::int64_t combine(const DataCase& data, std::size_t index) {
   return result;
 }
 
-/// What element `index` of a rank's receive buffer has to be; `is_average`: divided by the ranks.
-std::int64_t expected_value(const DataCase& data, const Shards& shards, std::uint32_t rank, std::size_t index) {
-  switch (data.kind) {
-    case CollectiveKind::all_reduce:
-    case CollectiveKind::reduce: return combine(data, index);
-    case CollectiveKind::reduce_scatter: return combine(data, shards.begin(rank) + index);
-    case CollectiveKind::broadcast: return value_of(data, data.root, index);
-    case CollectiveKind::scatter: return value_of(data, data.root, shards.begin(rank) + index);
-    case CollectiveKind::all_gather:
-    case CollectiveKind::gather: return value_of(data, shards.owner(index), index);
-    case CollectiveKind::all_to_all: {
-      const std::size_t block = shards.length(rank);
-      return value_of(data, static_cast<std::uint32_t>(index / block), shards.begin(rank) + index % block);
+/// A table of numbers, which `number_at` gives by place.
+template <class NumberAt>
+KnownData make_known(const DataCase& data, std::vector<PatternRange> ranges, const NumberAt& number_at) {
+  constexpr std::uint64_t apart = 0x9E3779B97F4A7C15U;
+  KnownData known{{}, {}, std::move(ranges), data.seed * apart};
+  std::erase_if(known.ranges, [](const PatternRange& range) { return range.length == 0; });
+  if (known.ranges.empty()) return known;
+  known.numbers.resize(pattern_table);
+  for (std::uint32_t place = 0; place < pattern_places; ++place) known.numbers[place] = number_at(place);
+  std::copy_n(known.numbers.begin(), pattern_block, known.numbers.begin() + pattern_places);
+  with_codec(data.type, [&](auto codec) {
+    using Type = typename decltype(codec)::Type;
+    known.table.resize(pattern_table * sizeof(Type));
+    for (std::uint32_t place = 0; place < pattern_table; ++place) {
+      const Type element = codec.encode(known.numbers[place]);
+      std::memcpy(known.table.data() + place * sizeof(Type), &element, sizeof(Type));
     }
-    case CollectiveKind::send_recv: return value_of(data, (rank + data.ranks - 1) % data.ranks, index);
-  }
-  return 0;
+  });
+  return known;
 }
 
-/// 16-bit floats as numbers and back; only whole numbers up to 256 are encoded.
-double decode_half(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 0x1F;
-  const int mantissa = bits & 0x3FF;
-  const double sign = (bits & 0x8000) != 0 ? -1 : 1;
-  if (exponent == 0x1F) return mantissa != 0 ? std::nan("") : sign * HUGE_VAL;
-  if (exponent == 0) return sign * std::ldexp(mantissa, -24);
-  return sign * std::ldexp(mantissa + 1024, exponent - 25);
-}
-
-std::uint16_t encode_half(std::int64_t value) {
-  if (value == 0) return 0;
-  const int exponent = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value))) - 1;
-  return static_cast<std::uint16_t>((exponent + 15) << 10 | ((value << (10 - exponent)) & 0x3FF));
-}
-
-double decode_bfloat(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16U); }
-
-std::uint16_t encode_bfloat(std::int64_t value) {
-  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16U);
-}
-
-/// How one element type is written and read.
-template <class Stored>
-struct Plain {
-  using Type = Stored;
-  static Stored encode(std::int64_t value) { return static_cast<Stored>(value); }
-  static double decode(Stored value) { return static_cast<double>(value); }
-  static constexpr double rounding = std::is_same_v<Stored, float> ? 0x1p-23 : 0x1p-52;
-};
-struct Half {
-  using Type = std::uint16_t;
-  static Type encode(std::int64_t value) { return encode_half(value); }
-  static double decode(Type value) { return decode_half(value); }
-  static constexpr double rounding = 0x1p-10;
-};
-struct Bfloat {
-  using Type = std::uint16_t;
-  static Type encode(std::int64_t value) { return encode_bfloat(value); }
-  static double decode(Type value) { return decode_bfloat(value); }
-  static constexpr double rounding = 0x1p-7;
-};
-
-/// Calls with the codec of the type.
+/// Calls with every window of a range: its first element in the buffer, the table's, and how many.
 template <class Use>
-void with_codec(ElementType type, const Use& use) {
-  switch (type) {
-    case ElementType::int8: return use(Plain<std::int8_t>());
-    case ElementType::uint8: return use(Plain<std::uint8_t>());
-    case ElementType::int32: return use(Plain<std::int32_t>());
-    case ElementType::uint32: return use(Plain<std::uint32_t>());
-    case ElementType::int64: return use(Plain<std::int64_t>());
-    case ElementType::uint64: return use(Plain<std::uint64_t>());
-    case ElementType::float16: return use(Half());
-    case ElementType::bfloat16: return use(Bfloat());
-    case ElementType::float32: return use(Plain<float>());
-    case ElementType::float64: return use(Plain<double>());
+void each_window(const PatternRange& range, std::uint64_t salt, const Use& use) {
+  for (std::uint64_t done = 0; done < range.length;) {
+    const std::uint64_t at = range.first + done;
+    const std::uint64_t length = std::min<std::uint64_t>(pattern_block - at % pattern_block, range.length - done);
+    use(range.begin + done, pattern_element(at, salt, range.shift), length);
+    done += length;
   }
 }
-
-bool is_float(ElementType type) { return type >= ElementType::float16; }
 
 }  // namespace
 
@@ -180,39 +138,88 @@ std::optional<std::ptrdiff_t> DataCase::in_place_shift(std::uint32_t rank) const
   }
 }
 
-void fill_send_buffer(const DataCase& data, std::uint32_t rank, void* send) {
+KnownData sent_data(const DataCase& data, std::uint32_t rank) {
   const bool sends_shard = data.kind == CollectiveKind::all_gather || data.kind == CollectiveKind::gather;
-  const std::size_t first = sends_shard ? Shards(data).begin(rank) : 0;
-  with_codec(data.type, [&](auto codec) {
-    auto* elements = static_cast<typename decltype(codec)::Type*>(send);
-    const std::size_t count = data.send_count(rank);
-    for (std::size_t i = 0; i < count; ++i) elements[i] = codec.encode(value_of(data, rank, first + i));
-  });
+  const std::uint64_t first = sends_shard ? Shards(data).begin(rank) : 0;
+  if (multiplies(data)) {
+    return make_known(data, {{0, data.send_count(rank), first, 0}},
+                      [&](std::uint64_t place) { return static_cast<double>(value_of(data, rank, place)); });
+  }
+  return make_known(data, {{0, data.send_count(rank), first, shift_of(rank)}},
+                    [&](std::uint64_t place) { return static_cast<double>(value_of(data, 0, place)); });
+}
+
+KnownData expected_data(const DataCase& data, std::uint32_t rank) {
+  const Shards shards(data);
+  const std::uint64_t count = data.receive_count(rank);
+  if (reduces(data.kind)) {
+    const std::uint64_t first = data.kind == CollectiveKind::reduce_scatter ? shards.begin(rank) : 0;
+    const bool averages = data.operation == ReduceOperation::avg;
+    return make_known(data, {{0, count, first, 0}}, [&](std::uint64_t place) {
+      const std::int64_t whole = combine(data, place);
+      if (!averages) return static_cast<double>(whole);
+      return is_float(data.type) ? static_cast<double>(whole) / data.ranks : static_cast<double>(whole / data.ranks);
+    });
+  }
+  std::vector<PatternRange> ranges;
+  switch (data.kind) {
+    case CollectiveKind::scatter: ranges.push_back({0, count, shards.begin(rank), shift_of(data.root)}); break;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::gather:
+      for (std::uint32_t from = 0; count > 0 && from < data.ranks; ++from) {
+        ranges.push_back({shards.begin(from), shards.length(from), shards.begin(from), shift_of(from)});
+      }
+      break;
+    case CollectiveKind::all_to_all:
+      for (std::uint32_t from = 0; from < data.ranks; ++from) {
+        const std::uint64_t block = shards.length(rank);
+        ranges.push_back({from * block, block, shards.begin(rank), shift_of(from)});
+      }
+      break;
+    case CollectiveKind::send_recv:
+      ranges.push_back({0, count, 0, shift_of((rank + data.ranks - 1) % data.ranks)});
+      break;
+    default: ranges.push_back({0, count, 0, shift_of(data.root)});
+  }
+  return make_known(data, std::move(ranges),
+                    [&](std::uint64_t place) { return static_cast<double>(value_of(data, 0, place)); });
+}
+
+void fill_send_buffer(const DataCase& data, std::uint32_t rank, void* send) {
+  const KnownData known = sent_data(data, rank);
+  const auto size = static_cast<std::size_t>(size_of(data.type));
+  auto* const bytes = static_cast<std::byte*>(send);
+  for (const PatternRange& range : known.ranges) {
+    each_window(range, known.salt, [&](std::uint64_t to, std::uint64_t from, std::uint64_t length) {
+      std::memcpy(bytes + to * size, known.table.data() + from * size, length * size);
+    });
+  }
 }
 
 CheckResult check_receive_buffer(const DataCase& data, std::uint32_t rank, const void* receive) {
   CheckResult result;
-  const Shards shards(data);
-  const bool averages = reduces(data.kind) && data.operation == ReduceOperation::avg;
+  const KnownData known = expected_data(data, rank);
+  const bool rounds = reduces(data.kind) && data.operation == ReduceOperation::avg && is_float(data.type);
+  const auto* const bytes = static_cast<const std::byte*>(receive);
   with_codec(data.type, [&](auto codec) {
-    const auto* elements = static_cast<const typename decltype(codec)::Type*>(receive);
-    const std::size_t count = data.receive_count(rank);
-    for (std::size_t i = 0; i < count; ++i) {
-      std::int64_t whole = expected_value(data, shards, rank, i);
-      bool is_right = false;
-      double expected = 0;
-      if (averages && is_float(data.type)) {
-        expected = static_cast<double>(whole) / data.ranks;
-        is_right = std::abs(codec.decode(elements[i]) - expected) <= expected * codec.rounding;
-      } else {
-        if (averages) whole /= data.ranks;
-        const auto encoded = codec.encode(whole);
-        expected = codec.decode(encoded);
-        is_right = elements[i] == encoded;
-      }
-      if (is_right) continue;
-      if (result.wrong == 0) result.first = {i, expected, codec.decode(elements[i])};
+    using Type = typename decltype(codec)::Type;
+    const auto check_one = [&](std::uint64_t index, std::uint64_t place) {
+      Type element;
+      Type right;
+      std::memcpy(&element, bytes + index * sizeof(Type), sizeof(Type));
+      std::memcpy(&right, known.table.data() + place * sizeof(Type), sizeof(Type));
+      const double expected = rounds ? known.numbers[place] : codec.decode(right);
+      const double actual = codec.decode(element);
+      if (rounds ? std::abs(actual - expected) <= expected * codec.rounding : element == right) return;
+      if (result.wrong == 0) result.first = {index, expected, actual};
       ++result.wrong;
+    };
+    for (const PatternRange& range : known.ranges) {
+      each_window(range, known.salt, [&](std::uint64_t index, std::uint64_t place, std::uint64_t length) {
+        const std::size_t compared = length * sizeof(Type);
+        if (std::memcmp(bytes + index * sizeof(Type), known.table.data() + place * sizeof(Type), compared) == 0) return;
+        for (std::uint64_t i = 0; i < length; ++i) check_one(index + i, place + i);
+      });
     }
   });
   return result;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/element.h"
+#include "engine/check/pattern.h"
 #include "schedule/collective.h"
 
 namespace espalier::engine {
@@ -31,6 +32,18 @@ struct DataCase {
   /// in elements; nothing for collectives that cannot work in place.
   [[nodiscard]] std::optional<std::ptrdiff_t> in_place_shift(std::uint32_t rank) const;
 };
+
+/// Known data of a buffer: its ranges, and the table of which they are windows (engine/check/pattern.h).
+struct KnownData {
+  std::vector<std::byte> table;  ///< Elements as they are stored.
+  std::vector<double> numbers;   ///< The same before they were rounded to the type.
+  std::vector<PatternRange> ranges;
+  std::uint64_t salt = 0;
+};
+
+/// What the rank sends, and what it has to receive.
+KnownData sent_data(const DataCase& data, std::uint32_t rank);
+KnownData expected_data(const DataCase& data, std::uint32_t rank);
 
 /// Writes what the rank sends.
 void fill_send_buffer(const DataCase& data, std::uint32_t rank, void* send);

@@ -10,6 +10,7 @@
 
 #include "base/element.h"
 #include "base/result.h"
+#include "engine/check/pattern.h"
 
 namespace espalier::engine {
 
@@ -41,6 +42,10 @@ class DeviceQueue {
 
   /// Divides every element by `ranks`.
   virtual void divide(ElementType type, void* data, std::size_t element_count, std::uint32_t ranks) = 0;
+
+  /// Writes known data, or compares with it, in the device's memory. False, and nothing is given, where it has no code
+  /// for that: then the host does it, on copies.
+  virtual bool run_pattern(const PatternCall& /*call*/) { return false; }
 
   /// Work that is given from now on does not begin before `release` of the ticket that this returns.
   virtual std::uint64_t hold() = 0;

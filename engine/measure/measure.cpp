@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "engine/executor/clock.h"
+#include "engine/measure/known_buffers.h"
 
 namespace espalier::engine {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds exchange_time{120'000};
+constexpr milliseconds longest_check{60'000};  // Of a device.
 
 /// Send and receive memory of one rank, apart or in place.
 class CaseBuffers {
@@ -87,30 +89,17 @@ class CaseBuffers {
       fill_send_buffer(data, rank, send);
       return {};
     }
-    std::vector<std::byte> staged(data.send_count(rank) * static_cast<std::size_t>(size_of(data.type)));
-    fill_send_buffer(data, rank, staged.data());
-    return move(static_cast<std::byte*>(send), staged.data(), staged.size());
+    return fill_on_device(*queue_, data, rank, send, longest_check);
   }
   /// Holds what this rank received against what it should have.
   [[nodiscard]] Result<CheckResult> check(const DataCase& data, bool in_place) const {
     const void* const receive = in_place ? in_place_receive_ : receive_;
     const std::uint32_t rank = communicator_.rank();
     if (!queue_) return check_receive_buffer(data, rank, receive);
-    std::vector<std::byte> staged(data.receive_count(rank) * static_cast<std::size_t>(size_of(data.type)));
-    auto moved = move(staged.data(), static_cast<const std::byte*>(receive), staged.size());
-    if (!moved) return tl::unexpected(moved.error());
-    return check_receive_buffer(data, rank, staged.data());
+    return check_on_device(*queue_, data, rank, receive, longest_check);
   }
 
  private:
-  Result<void> move(std::byte* to, const std::byte* from, std::size_t bytes) const {
-    constexpr std::chrono::seconds longest_move{60};
-    queue_->copy(to, from, bytes);
-    queue_->drain(longest_move);
-    if (queue_->has_failed()) return tl::unexpected(queue_->error());
-    return {};
-  }
-
   explicit CaseBuffers(Communicator& communicator) : communicator_(communicator) {}
 
   Communicator& communicator_;

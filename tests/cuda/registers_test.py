@@ -20,7 +20,7 @@ def main():
 
     types = ["int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64"]
     kernels = {f"espalier_{what}_{kind}_{operation}" for what in ("run", "reduce") for kind in types
-               for operation in ("sum", "prod", "min", "max")} | {f"espalier_divide_{kind}" for kind in types}
+               for operation in ("sum", "prod", "min", "max")} | {f"espalier_divide_{kind}" for kind in types} | {"espalier_pattern"}
     said = pathlib.Path(log).read_text(encoding="utf-8")
     seen = set()
     failures = []

@@ -148,6 +148,14 @@ void CudaQueue::divide(ElementType type, void* data, std::size_t element_count, 
          &call);
 }
 
+bool CudaQueue::run_pattern(const PatternCall& call) {
+  if (has_failed()) return true;
+  PatternCall parameter = call;
+  launch(KernelKind::pattern, ElementType::uint8, ReduceOperation::sum, call.range.length * call.element_size,
+         &parameter);
+  return true;
+}
+
 std::uint64_t CudaQueue::mark_stream() {
   if (is_adopted_) {
     note(status_success, {});  // What others gave the stream counts as one work more, for which an event stands.

@@ -25,6 +25,7 @@ class CudaQueue final : public DeviceQueue {
   void reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
               std::span<const void* const> sources, std::size_t element_count) override;
   void divide(ElementType type, void* data, std::size_t element_count, std::uint32_t ranks) override;
+  bool run_pattern(const PatternCall& call) override;
   /// A cooperative launch of the interpreter's kernel, whose blocks stop where they wait when `stops_with` is drained.
   void launch_together(DriverHandle kernel, std::uint32_t blocks, KernelCall call, const CudaQueue& stops_with);
   [[nodiscard]] bool is_capturing() const override;

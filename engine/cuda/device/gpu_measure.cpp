@@ -9,8 +9,10 @@
 #include "engine/cuda/device/block_choice.h"
 #include "engine/cuda/device/gpu_ranks.h"
 #include "engine/cuda/device/host_driven_ranks.h"
+#include "engine/cuda/program_time.h"
 #include "engine/cuda/verify_program.h"
 #include "engine/executor/clock.h"
+#include "engine/measure/known_buffers.h"
 #include "schedule/verify/verify.h"
 
 namespace espalier::engine::cuda {
@@ -30,6 +32,24 @@ Times summarise_times(std::vector<std::int64_t> times) {
   return {static_cast<double>(times.front()) * 1e-9, at(0.5), at(0.99)};
 }
 
+Result<BlockOptions> block_options(const Gpus& gpus, const GpuCase& gpu_case, const Layout& layout) {
+  // A stream of the host's for each stream of the schedule: what a copy is given it moves alone.
+  if (gpu_case.path == GpuPath::copies) return BlockOptions{.blocks_per_rank = streams_of_copies, .forwards = false};
+  const auto most = most_blocks_on(gpus, gpu_case.data.ranks, gpu_case.data.type, gpu_case.data.operation);
+  if (!most) return tl::unexpected(most.error());
+  return choose_blocks(gpu_case.schedule, layout, gpu_case.cut, *most);
+}
+
+Result<DeviceProgram> make_program(const Gpus& gpus, const GpuCase& gpu_case) {
+  const std::int64_t element = size_of(gpu_case.data.type);
+  const Bytes size{static_cast<std::int64_t>(gpu_case.data.count) * element};
+  const auto layout = Layout::make(gpu_case.schedule, size, element);
+  if (!layout) return tl::unexpected(layout.error());
+  const auto options = block_options(gpus, gpu_case, *layout);
+  if (!options) return tl::unexpected(options.error());
+  return compile_for_device(gpu_case.schedule, *layout, gpu_case.cut, *options);
+}
+
 /// A program, ready on the GPUs, with its ranks' buffers.
 class CaseOnGpus {
  public:
@@ -45,13 +65,8 @@ class CaseOnGpus {
     if (case_.schedule.relays.empty()) {  // compile_for_device refuses relays.
       if (auto proven = require_promise(case_.schedule, "the schedule"); !proven) return proven;
     }
-    const std::int64_t element = size_of(case_.data.type);
-    const auto layout =
-        Layout::make(case_.schedule, Bytes{static_cast<std::int64_t>(case_.data.count) * element}, element);
-    if (!layout) return tl::unexpected(layout.error());
-    const auto options = block_options(*layout);
-    if (!options) return tl::unexpected(options.error());
-    auto program = compile_for_device(case_.schedule, *layout, case_.cut, *options);
+    for (const std::size_t gpu : place_ranks(case_.data.ranks, gpus_.size())) of_rank_.push_back(gpus_[gpu].get());
+    auto program = make_program(gpus_, case_);
     if (!program) return tl::unexpected(program.error());
     if (auto verified = verify(*program, in_place); !verified) return verified;
     program_ = std::move(*program);
@@ -67,11 +82,10 @@ class CaseOnGpus {
   /// Writes what every rank sends.
   Result<void> fill() {
     for (std::uint32_t rank = 0; rank < case_.data.ranks; ++rank) {
-      const auto bytes = static_cast<std::size_t>(program_.memories[rank].send);
-      std::vector<std::byte> staged(bytes);
-      fill_send_buffer(case_.data, rank, staged.data());
       // Written here: in place, `send` lies in the receive buffer.
-      if (auto done = move(rank, const_cast<std::byte*>(buffers_[rank].send), staged.data(), bytes); !done) return done;
+      auto* const send = const_cast<std::byte*>(buffers_[rank].send);
+      auto done = fill_on_device(*queues_[rank], case_.data, rank, send, longest_check());
+      if (!done) return done;
     }
     return {};
   }
@@ -80,12 +94,9 @@ class CaseOnGpus {
   Result<std::uint64_t> count_wrong() {
     std::uint64_t wrong = 0;
     for (std::uint32_t rank = 0; rank < case_.data.ranks; ++rank) {
-      const auto bytes = static_cast<std::size_t>(program_.memories[rank].receive);
-      std::vector<std::byte> received(bytes);
-      if (auto done = move(rank, received.data(), buffers_[rank].receive, bytes); !done) {
-        return tl::unexpected(done.error());
-      }
-      wrong += check_receive_buffer(case_.data, rank, received.data()).wrong;
+      const auto checked = check_on_device(*queues_[rank], case_.data, rank, buffers_[rank].receive, longest_check());
+      if (!checked) return tl::unexpected(checked.error());
+      wrong += checked->wrong;
     }
     return wrong;
   }
@@ -108,15 +119,6 @@ class CaseOnGpus {
   [[nodiscard]] GpuProgram& ranks() { return *ranks_; }
 
  private:
-  Result<BlockOptions> block_options(const Layout& layout) {
-    for (const std::size_t gpu : place_ranks(case_.data.ranks, gpus_.size())) of_rank_.push_back(gpus_[gpu].get());
-    // A stream of the host's for each stream of the schedule: what a copy is given it moves alone.
-    if (case_.path == GpuPath::copies) return BlockOptions{.blocks_per_rank = streams_of_copies, .forwards = false};
-    const auto most = most_blocks_on(gpus_, case_.data.ranks, case_.data.type, case_.data.operation);
-    if (!most) return tl::unexpected(most.error());
-    return choose_blocks(case_.schedule, layout, case_.cut, *most);
-  }
-
   Result<std::byte*> allocate(CudaDevice& gpu, std::int64_t bytes) {
     const auto data = gpu.allocate(std::max<std::int64_t>(bytes, 1), MemorySpace::device);
     if (data) memories_.emplace_back(&gpu, *data);
@@ -146,13 +148,7 @@ class CaseOnGpus {
     return {};
   }
 
-  Result<void> move(std::uint32_t rank, std::byte* to, const std::byte* from, std::size_t bytes) {
-    DeviceQueue& queue = *queues_[rank];
-    queue.copy(to, from, bytes);
-    queue.drain(case_.deadline + DeviceQueue::patience);
-    if (queue.has_failed()) return tl::unexpected(queue.error());
-    return {};
-  }
+  [[nodiscard]] std::chrono::milliseconds longest_check() const { return case_.deadline + DeviceQueue::patience; }
 
   const Gpus& gpus_;
   const GpuCase& case_;
@@ -160,7 +156,7 @@ class CaseOnGpus {
   std::vector<CudaDevice*> of_rank_;
   std::vector<std::pair<CudaDevice*, std::byte*>> memories_;
   std::vector<RankBuffers> buffers_;
-  std::vector<std::unique_ptr<DeviceQueue>> queues_;  ///< Of each rank, for what the host writes and reads.
+  std::vector<std::unique_ptr<DeviceQueue>> queues_;  ///< Of each rank, for known data.
   std::unique_ptr<GpuProgram> ranks_;
 };
 
@@ -231,6 +227,14 @@ Result<RunMeasurement> measure_on_gpus(const Gpus& gpus, const GpuCase& gpu_case
   if (!in_place) return tl::unexpected(in_place.error());
   measurement.in_place = *in_place;
   return measurement;
+}
+
+Result<double> predict_on_gpus(const Gpus& gpus, const GpuCase& gpu_case) {
+  const auto program = make_program(gpus, gpu_case);
+  if (!program) return tl::unexpected(program.error());
+  GpuCosts costs;
+  costs.rate_of_memory *= static_cast<double>(gpus.size());
+  return program_seconds(*program, costs);
 }
 
 Result<double> measure_copy(CudaDevice& gpu, std::int64_t bytes) {

@@ -35,6 +35,10 @@ Result<std::uint32_t> most_blocks_on(const std::vector<std::unique_ptr<CudaDevic
 Result<RunMeasurement> measure_on_gpus(const std::vector<std::unique_ptr<CudaDevice>>& gpus, const GpuCase& gpu_case,
                                        const MeasureOptions& options);
 
+/// About how many seconds a call takes where kernels carry it out (GpuCosts). What GPUs move between each other is not
+/// in it. Errors: those of compile_for_device.
+Result<double> predict_on_gpus(const std::vector<std::unique_ptr<CudaDevice>>& gpus, const GpuCase& gpu_case);
+
 /// Seconds of a copy of so many bytes within a GPU: the median of some. Errors: those of the driver.
 Result<double> measure_copy(CudaDevice& gpu, std::int64_t bytes);
 

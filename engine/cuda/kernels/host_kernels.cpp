@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "engine/cuda/elements.h"
 #include "engine/cuda/kernels/interpreter.h"
+#include "engine/cuda/kernels/pattern.h"
 
 namespace espalier::engine::cuda {
 namespace {
@@ -81,6 +82,7 @@ struct HostTeam {
   static void store_release(std::uint32_t* to, std::uint32_t value) { __atomic_store_n(to, value, __ATOMIC_RELEASE); }
   static std::uint64_t load_word(const std::uint64_t* from) { return __atomic_load_n(from, __ATOMIC_RELAXED); }
   static void store_word(std::uint64_t* to, std::uint64_t value) { __atomic_store_n(to, value, __ATOMIC_RELAXED); }
+  static void add(std::uint64_t* to, std::uint64_t count) { __atomic_fetch_add(to, count, __ATOMIC_RELAXED); }
   static std::uint64_t now() { return host_timer_ns(); }
 };
 
@@ -137,6 +139,8 @@ void divide_on_host(ElementType type, const DivideCall& call) {
     divide_range<decltype(element)>(HostTeam(), call.data, call.element_count, call.ranks);
   });
 }
+
+void run_pattern_on_host(const PatternCall& call) { run_pattern(HostTeam(), call); }
 
 void combine_on_host(ElementType type, ReduceOperation operation, void* target, const void* first, const void* source,
                      std::size_t element_count) {

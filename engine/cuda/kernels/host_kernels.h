@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/element.h"
+#include "engine/check/pattern.h"
 #include "engine/cuda/kernels/kernel_call.h"
 
 /// The kernels on the host: the same code, with a thread in the place of a block or of a grid. Memory needs no
@@ -18,6 +19,9 @@ void reduce_on_host(ElementType type, ReduceOperation operation, const ReduceCal
 
 /// What the division kernel does. Requires: ranks > 0.
 void divide_on_host(ElementType type, const DivideCall& call);
+
+/// What the kernel of known data does.
+void run_pattern_on_host(const PatternCall& call);
 
 /// target[i] = first[i] op source[i], as a step of the interpreter does it.
 void combine_on_host(ElementType type, ReduceOperation operation, void* target, const void* first, const void* source,

@@ -1,6 +1,7 @@
 // The kernels of the engine, a set for each element type and operation. Compiled by cmake/EspalierCuda.cmake into one
 // fat binary, which engine/cuda/kernels/embedded_kernels.h holds.
 #include "engine/cuda/kernels/interpreter.h"
+#include "engine/cuda/kernels/pattern.h"
 
 namespace espalier::engine::cuda {
 namespace {
@@ -122,6 +123,9 @@ struct GridTeam {
     return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   }
   __device__ __forceinline__ std::uint64_t size() const { return std::uint64_t{gridDim.x} * blockDim.x; }
+  __device__ __forceinline__ void add(std::uint64_t* to, std::uint64_t count) const {
+    atomicAdd(reinterpret_cast<unsigned long long*>(to), count);
+  }
 };
 
 }  // namespace
@@ -160,5 +164,7 @@ ESPALIER_KERNELS(float16, Float16)
 ESPALIER_KERNELS(bfloat16, Bfloat16)
 ESPALIER_KERNELS(float32, float)
 ESPALIER_KERNELS(float64, double)
+
+ESPALIER_KERNEL espalier_pattern(const __grid_constant__ PatternCall call) { run_pattern(GridTeam(), call); }
 
 }  // namespace espalier::engine::cuda

@@ -41,7 +41,7 @@ DriverStatus cuInit(unsigned) {
   }
   for (const auto type : espalier::all_element_types) {
     for (const auto operation : espalier::all_reduce_operations) {
-      for (const KernelKind kind : {KernelKind::run, KernelKind::reduce, KernelKind::divide}) {
+      for (const KernelKind kind : {KernelKind::run, KernelKind::reduce, KernelKind::divide, KernelKind::pattern}) {
         driver.kernels.try_emplace(espalier::engine::cuda::kernel_name(kind, type, operation),
                                    FakeKernel{kind, type, operation});
       }

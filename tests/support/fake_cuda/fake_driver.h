@@ -21,6 +21,7 @@
 /// What the fake driver's functions share: streams, events, graphs and kernels of a process.
 namespace espalier::test {
 
+using engine::PatternCall;
 using engine::cuda::DeviceAddress;
 using engine::cuda::DivideCall;
 using engine::cuda::DriverHandle;
@@ -254,6 +255,19 @@ inline Work kernel_work(const FakeKernel& kernel, std::uint32_t blocks, const vo
       return true;
     };
   }
+  if (kernel.kind == KernelKind::pattern) {
+    return [call = copy_parameter<PatternCall>(parameter)] {
+      const std::size_t table = std::size_t{engine::pattern_table} * call.element_size;
+      const unsigned char* const data = call.data;
+      const auto* const differing = reinterpret_cast<const unsigned char*>(call.differing);
+      if (reaches_all(std::span(&data, 1), call.range.length * call.element_size) &&
+          reaches_all(std::span(&call.table, 1), table) &&
+          reaches_all(std::span(&differing, 1), differing == nullptr ? 0 : sizeof(*call.differing))) {
+        engine::cuda::run_pattern_on_host(call);
+      }
+      return true;
+    };
+  }
   return [kernel, call = copy_parameter<ReduceCall>(parameter)] {
     const std::size_t bytes = call.element_count * static_cast<std::size_t>(size_of(kernel.type));
     std::vector<const unsigned char*> places(call.sources, call.sources + call.source_count);
@@ -266,9 +280,10 @@ inline Work kernel_work(const FakeKernel& kernel, std::uint32_t blocks, const vo
 
 /// The parameter is taken now, as the driver does; the kernel runs as often as what it is captured for.
 inline void give_kernel(FakeStream& stream, const FakeKernel& kernel, std::uint32_t blocks, const void* parameter) {
-  const std::size_t bytes = kernel.kind == KernelKind::run      ? sizeof(KernelCall)
-                            : kernel.kind == KernelKind::reduce ? sizeof(ReduceCall)
-                                                                : sizeof(DivideCall);
+  const std::size_t bytes = kernel.kind == KernelKind::run       ? sizeof(KernelCall)
+                            : kernel.kind == KernelKind::reduce  ? sizeof(ReduceCall)
+                            : kernel.kind == KernelKind::pattern ? sizeof(PatternCall)
+                                                                 : sizeof(DivideCall);
   const auto* const from = static_cast<const unsigned char*>(parameter);
   const std::vector<unsigned char> kept(from, from + bytes);
   give(stream, [=](const std::vector<Token>&) { return kernel_work(kernel, blocks, kept.data()); });

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 #include "planners/chunking.h"
 #include "topology/generate/generate.h"
 
@@ -44,6 +47,38 @@ TEST(Advisor, SharedMemoryCostsLinksNoMoreThanATie) {
       EXPECT_LE(of_shared.pipelined_time(large), 1.02 * of_fastest.pipelined_time(large)) << "seed " << seed;
       EXPECT_LE(of_shared.latency(), of_fastest.latency()) << "seed " << seed;
     }
+  }
+}
+
+/// What runs there costs decides, whatever links say: each candidate in turn is made the quickest, by much.
+TEST(Advisor, TakesWhatIsQuickestWhereItRuns) {
+  const Topology topology = generate_fully_connected({.ranks = 4, .wire = {}}).value();
+  Collective collective;
+  collective.rank_count = 4;
+  for (const std::string wanted : {"ring", "tree", "recursive", "packing"}) {
+    AdvisorOptions options;
+    options.seconds_there = [&](const planners::Candidate& candidate, Bytes) -> Result<double> {
+      if (candidate.planner == "flat") return fail(ErrorCode::unsupported, "does not run there");
+      return candidate.planner == wanted ? 1e-6 : 1.2e-6;
+    };
+    Advisor advisor(topology, options);
+    EXPECT_EQ(advisor.advise(collective, large)->schedule->algorithm, wanted);
+  }
+}
+
+/// Predictions that are less than a tenth apart leave it to the loads: of ring and one tree, ring's are least.
+TEST(Advisor, WhereRunsTakeAboutAsLongLoadsDecide) {
+  const Topology topology = generate_ring({.ranks = 5}).value();
+  Collective collective;
+  collective.rank_count = 5;
+  for (const auto& [tree, wanted] : {std::pair(0.95e-6, "ring"), std::pair(0.85e-6, "tree")}) {
+    AdvisorOptions options;
+    options.seconds_there = [tree = tree](const planners::Candidate& candidate, Bytes) -> Result<double> {
+      if (candidate.planner == "ring") return 1e-6;
+      return candidate.planner == "tree" ? tree : 2e-6;
+    };
+    Advisor advisor(topology, options);
+    EXPECT_EQ(advisor.advise(collective, large)->schedule->algorithm, wanted);
   }
 }
 
