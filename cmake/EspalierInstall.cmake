@@ -64,24 +64,27 @@ if(Python3_Interpreter_FOUND AND NOT CMAKE_CROSSCOMPILING)
 endif()
 
 if(TARGET espalier_python)
+  # What is alike in a wheel and below a prefix: the module, the modules around it, what espalier.torch is compiled from.
+  function(espalier_install_package folder component)
+    install(TARGETS espalier_python LIBRARY DESTINATION ${folder} COMPONENT ${component} ${ARGN})
+    install(DIRECTORY python/espalier/ DESTINATION ${folder} COMPONENT ${component} ${ARGN}
+      FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
+    install(DIRECTORY python/torch DESTINATION ${folder}/torch_sources/python COMPONENT ${component} ${ARGN})
+    install(FILES python/bind/engine_api.h DESTINATION ${folder}/torch_sources/python/bind COMPONENT ${component} ${ARGN})
+  endfunction()
+
   set(ESPALIER_PYTHON_INSTALL lib/python3/dist-packages/espalier CACHE STRING "Where the Python package is installed")
-  set(espalier_python_component python)
-  if(SKBUILD)  # A wheel has no share/ beside it, and the command within.
-    set(espalier_python_component wheel)
-    install(DIRECTORY configs DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT wheel)
-    install(TARGETS espalier_command RUNTIME DESTINATION ${ESPALIER_PYTHON_INSTALL}/bin COMPONENT wheel)
-    install(PROGRAMS python/command.py DESTINATION ${SKBUILD_SCRIPTS_DIR} RENAME espalier COMPONENT wheel)
-  endif()
-  install(TARGETS espalier_python LIBRARY DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT ${espalier_python_component})
-  install(DIRECTORY python/espalier/ DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT ${espalier_python_component}
-    FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
-  # What espalier.torch is compiled from at its first import.
-  install(DIRECTORY python/torch DESTINATION ${ESPALIER_PYTHON_INSTALL}/torch_sources/python COMPONENT ${espalier_python_component})
-  install(FILES python/bind/engine_api.h DESTINATION ${ESPALIER_PYTHON_INSTALL}/torch_sources/python/bind COMPONENT ${espalier_python_component})
-  if(NOT SKBUILD)  # Last, when the folder is there.
-    file(RELATIVE_PATH espalier_python_configs "/x/${ESPALIER_PYTHON_INSTALL}" "/x/${CMAKE_INSTALL_DATADIR}/espalier/configs")
-    install(CODE "
-      file(CREATE_LINK \"${espalier_python_configs}\"
-        \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${ESPALIER_PYTHON_INSTALL}/configs\" SYMBOLIC)" COMPONENT python)
-  endif()
+  espalier_install_package(${ESPALIER_PYTHON_INSTALL} python)
+  # Last, when the folder is there.
+  file(RELATIVE_PATH espalier_python_configs "/x/${ESPALIER_PYTHON_INSTALL}" "/x/${CMAKE_INSTALL_DATADIR}/espalier/configs")
+  install(CODE "
+    file(CREATE_LINK \"${espalier_python_configs}\"
+      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${ESPALIER_PYTHON_INSTALL}/configs\" SYMBOLIC)" COMPONENT python)
+
+  # A wheel has no share/ beside it, and the command within. Only when asked for: cmake --install BUILD --component wheel.
+  set(SKBUILD_SCRIPTS_DIR bin CACHE PATH "Where scikit-build-core takes commands from")
+  espalier_install_package(espalier wheel EXCLUDE_FROM_ALL)
+  install(DIRECTORY configs DESTINATION espalier COMPONENT wheel EXCLUDE_FROM_ALL)
+  install(TARGETS espalier_command RUNTIME DESTINATION espalier/bin COMPONENT wheel EXCLUDE_FROM_ALL)
+  install(PROGRAMS python/command.py DESTINATION ${SKBUILD_SCRIPTS_DIR} RENAME espalier COMPONENT wheel EXCLUDE_FROM_ALL)
 endif()

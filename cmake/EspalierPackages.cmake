@@ -47,7 +47,7 @@ foreach(pair command:espalier development:libespalier-dev python:python3-espalie
   string(REPLACE : ";" parts ${pair})
   list(GET parts 0 component)
   list(GET parts 1 package)
-  if(component STREQUAL python AND (SKBUILD OR NOT TARGET espalier_python))
+  if(component STREQUAL python AND NOT TARGET espalier_python)
     continue()
   endif()
   install(FILES packaging/debian/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})

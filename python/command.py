@@ -5,8 +5,9 @@ import os
 import sys
 
 found = importlib.util.find_spec("espalier")
-command = os.path.join(os.path.dirname(found.origin), "bin", "espalier") if found and found.origin else ""
+folder = next(iter(found.submodule_search_locations or ()), "") if found else ""
+command = os.path.join(folder, "bin", "espalier")
 if not os.access(command, os.X_OK):
-    sys.exit("error: the package espalier that this Python finds has no command: it is another project's, or built from sources "
-             "(pip install espalier-collectives)")
+    sys.exit(f"error: the package espalier that this Python finds ({folder or 'none'}) has no command: it is another project's, or was built from "
+             "sources (pip install --force-reinstall espalier-collectives, after pip uninstall espalier where that is installed)")
 os.execv(command, ["espalier", *sys.argv[1:]])

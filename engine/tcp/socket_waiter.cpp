@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -45,7 +47,8 @@ void SocketWaiter::sleep(std::chrono::nanoseconds longest) {
   std::array<epoll_event, 64> events;
   const timespec limit{static_cast<time_t>(longest.count() / 1'000'000'000),
                        static_cast<long>(longest.count() % 1'000'000'000)};
-  epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()), &limit, nullptr);
+  // By its number, as glibc has a function for it from 2.35 on alone.
+  syscall(SYS_epoll_pwait2, epoll_.get(), events.data(), static_cast<int>(events.size()), &limit, nullptr, std::size_t{0});
 }
 
 }  // namespace espalier::engine

@@ -16,6 +16,12 @@ fractions.Fraction. What is wrong raises espalier.Error.
 True
 """
 
+import os.path as _path
+
+from ._namesake import warn_of_namesake as _warn_of_namesake
+
+_warn_of_namesake(_path.dirname(_path.dirname(__file__)))
+
 from ._topology import Topology
 from .errors import Error
 from ._calibrate import Calibration, calibrate

@@ -214,6 +214,22 @@ def check_ranges():
     assert [[1000]] in shapes, shapes
 
 
+def check_calls_from_callbacks():
+    """What a future calls back may make calls of the same group and wait for them, as PowerSGD's hook does, and those of theirs too. All
+    ranks make the group's calls in one order, so nobody else makes any meanwhile."""
+    n = dist.get_world_size()
+    def again(depth):
+        def call(future):
+            tensor = future.value()[0]
+            made = dist.all_reduce(tensor, async_op=True).get_future()
+            return (made.then(again(depth - 1)) if depth else made).wait()
+        return call
+    for depth in (0, 1, 3) * 10:
+        value = dist.all_reduce(torch.ones(5), async_op=True).get_future().then(again(depth)).wait()
+        value = value[0] if isinstance(value, list) else value
+        assert (value == n ** (depth + 2)).all(), (value, depth)
+
+
 def abort_from_one():
     me = dist.get_rank()
     if me == 1:
@@ -292,6 +308,10 @@ class Today(unittest.TestCase):
 
     def test_profiler_shows_ranges(self):
         run_ranks(check_ranges, 2)
+
+    def test_callbacks_make_calls(self):
+        for world in (1, 3):
+            run_ranks(check_calls_from_callbacks, world)
 
     def test_abort_ends_calls_of_all(self):
         run_ranks(abort_from_one, 3)

@@ -63,7 +63,10 @@ ProcessGroupEspalier::ProcessGroupEspalier(Engine& engine, c10::intrusive_ptr<c1
         const std::string name = "pair/" + std::to_string(from) + ">" + std::to_string(to) + (gpu ? "/devices" : "");
         return terms.meet({name, self == from ? 0U : 1U, 2, true}, &is_over, std::move(gpu)).job;
       });
-  thread_ = std::thread([this] { work_off(); });
+  {
+    const std::lock_guard lock(mutex_);
+    put_in_charge();
+  }
   const std::lock_guard lock(open_groups().mutex);
   open_groups().groups.push_back(this);
 }
@@ -120,7 +123,9 @@ void ProcessGroupEspalier::leave() {
     is_ending_ = true;
     changed_.notify_all();
   }
-  if (thread_.joinable()) thread_.join();
+  for (Worker& worker : workers_) {  // No call, so no other, comes from now on.
+    if (worker.thread.joinable()) worker.thread.join();
+  }
   shared_.reset();
   on_devices_.reset();
   std::shared_ptr<Mailroom> mailroom;
@@ -182,11 +187,21 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::start(const Kind& kind, const T
   if (is_ending_) throw std::runtime_error("this process group was destroyed");
   ++sequence_;
   calls_.push_back({work, std::move(stage), std::move(carry_out)});
+  if (workers_.back().thread.get_id() == std::this_thread::get_id()) put_in_charge();
   changed_.notify_all();
   return work;
 }
 
-void ProcessGroupEspalier::work_off() {
+void ProcessGroupEspalier::put_in_charge() {
+  std::erase_if(workers_, [](Worker& worker) {
+    if (worker.has_ended) worker.thread.join();
+    return worker.has_ended;
+  });
+  Worker& worker = workers_.emplace_back();
+  worker.thread = std::thread([this, &worker] { work_off(worker); });
+}
+
+void ProcessGroupEspalier::work_off(Worker& self) {
   const at::NoGradGuard no_gradients;
   std::unique_lock lock(mutex_);
   while (true) {
@@ -203,6 +218,10 @@ void ProcessGroupEspalier::work_off() {
     });
     call = {};  // Before the lock: tensors may take Python's.
     lock.lock();
+    if (&workers_.back() != &self) {
+      self.has_ended = true;
+      return;
+    }
   }
 }
 

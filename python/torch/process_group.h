@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -161,7 +162,14 @@ class ProcessGroupEspalier final : public BackendBase {
                                              std::optional<std::uint32_t> peer);
   Work start(const Kind& kind, const Tensors& inputs, Outputs outputs, std::shared_ptr<DeviceStage> stage,
              CarryOut carry_out);
-  void work_off();
+  /// One of the group's threads, at any time one is in charge. What waits for a call in what a future calls back would
+  /// wait for the thread that it is on: a call made there puts another in charge.
+  struct Worker {
+    std::thread thread;
+    bool has_ended = false;
+  };
+  void put_in_charge();
+  void work_off(Worker& self);
 
   // Of the group's thread.
   /// Where the engine works for a call on tensors of this device; null for the host.
@@ -205,7 +213,7 @@ class ProcessGroupEspalier final : public BackendBase {
   std::deque<Call> calls_;
   std::uint64_t sequence_ = 0;
   bool is_ending_ = false;
-  std::thread thread_;
+  std::list<Worker> workers_;  ///< The last is in charge.
 };
 
 }  // namespace espalier::python

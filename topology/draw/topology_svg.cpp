@@ -228,7 +228,7 @@ class SvgWriter {
     const double dx = b.x - a.x, dy = b.y - a.y;
     const bool is_level = a.in_row && b.in_row && std::abs(dy) < 1;
     const double bow = is_level ? std::min(14 + std::abs(dx) / 6, highest_bow) + further : 0;
-    const double aside = is_level ? 0 : further * 2 / std::hypot(dx, dy);
+    const double aside = is_level ? 0 : further * 2 / std::sqrt(dx * dx + dy * dy);
     return fmt::format("M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}", a.x, a.y, (a.x + b.x) / 2 - dy * aside,
                        (a.y + b.y) / 2 + dx * aside + bow, b.x, b.y);
   }
