@@ -199,7 +199,7 @@ def rows_of_mine(group=None):
     return lambda batch: tuple(whole.chunk(ranks)[rank] for whole in batch)
 
 
-def by_replicas(compiled, hook=None, parts=1, bucket=0.2):
+def by_replicas(compiled, hook=None, parts=1, bucket=1):
     model = compiled(DistributedDataParallel(make_model(), static_graph=parts == 1 and hook is None, gradient_as_bucket_view=True, bucket_cap_mb=bucket))
     ddp = getattr(model, "_orig_mod", model)
     if hook is not None:

@@ -48,7 +48,8 @@ void SocketWaiter::sleep(std::chrono::nanoseconds longest) {
   const timespec limit{static_cast<time_t>(longest.count() / 1'000'000'000),
                        static_cast<long>(longest.count() % 1'000'000'000)};
   // By its number, as glibc has a function for it from 2.35 on alone.
-  syscall(SYS_epoll_pwait2, epoll_.get(), events.data(), static_cast<int>(events.size()), &limit, nullptr, std::size_t{0});
+  syscall(SYS_epoll_pwait2, epoll_.get(), events.data(), static_cast<int>(events.size()), &limit, nullptr,
+          std::size_t{0});
 }
 
 }  // namespace espalier::engine
