@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""PyTorch's own tests of distributed backends, with this one in gloo's place: torch_own.py [TEST ...].
+"""PyTorch's own tests of distributed backends, with this one in gloo's place: torch_own.py [TEST ...] [-k PATTERN].
 
 They come with PyTorch (torch.testing._internal.distributed). Whatever asks for gloo gets Espalier, so that the tests which are
-for gloo alone run as well. Those for GPUs skip. Not part of CI: they take minutes.
+for gloo alone run as well. Those for GPUs skip. What fails is run over gloo itself too. Not part of CI: they take minutes.
 """
 import importlib.util
 import multiprocessing
 import os
+import subprocess
 import sys
 import tempfile
 import types
@@ -27,8 +28,14 @@ for name in ("barrier", "test_dir", "init_dir"):
     os.makedirs(f"{FOLDER}/{name}", exist_ok=True)
 
 
-def in_place_of_gloo(store, rank, size, timeout):
-    return espalier.torch._make_group(store, rank, size, timeout)
+class InPlaceOfGloo(type):
+    """What PyTorch takes for the class of gloo's groups."""
+
+    def __call__(cls, store, rank, size, timeout):
+        return espalier.torch._make_group(store, rank, size, timeout)
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, espalier.torch._torch.ProcessGroupEspalier)
 
 
 def wrap_in_checks(wrapped_pg, store_prefix, store, rank, world_size, timeout, gloo=c10d.ProcessGroupGloo):
@@ -38,7 +45,7 @@ def wrap_in_checks(wrapped_pg, store_prefix, store, rank, world_size, timeout, g
 
 
 if "PLAIN" not in os.environ:  # With it they run over gloo: what fails then as well is not this backend's.
-    c10d.ProcessGroupGloo, c10d._create_process_group_wrapper = in_place_of_gloo, wrap_in_checks
+    c10d.ProcessGroupGloo, c10d._create_process_group_wrapper = InPlaceOfGloo("ProcessGroupEspalier", (), {}), wrap_in_checks
 if importlib.util.find_spec("expecttest") is None:  # They derive from its class, and these use nothing of it.
     sys.modules["expecttest"] = types.ModuleType("expecttest")
     sys.modules["expecttest"].TestCase, sys.modules["expecttest"].ACCEPT = unittest.TestCase, False
@@ -67,5 +74,17 @@ class WithEspalier(TestDistBackend, DistributedTest._DistTestBase):
         self._start_processes(multiprocessing.get_context("fork").Process)
 
 
+def short_name(test):
+    return test.id().rpartition(".")[2]
+
+
 if __name__ == "__main__":
-    unittest.main(warnings="ignore")
+    done = unittest.main(warnings="ignore", exit=False).result
+    if "PLAIN" not in os.environ:
+        failed = sorted(short_name(test) for test, _ in done.failures + done.errors)
+        alike = [name for name in failed if subprocess.run([sys.executable, __file__, f"WithEspalier.{name}"], env={**os.environ, "PLAIN": "1"},
+                                                           capture_output=True, check=False).returncode != 0]
+        print(f"{done.testsRun - len(done.skipped) - len(failed)} passed, {len(failed)} failed, {len(done.skipped)} skipped")
+        print("failed over gloo too:", " ".join(alike) or "none")
+        print("failed over espalier alone:", " ".join(sorted(set(failed) - set(alike))) or "none")
+    sys.exit(not done.wasSuccessful())
