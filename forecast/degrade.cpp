@@ -10,6 +10,7 @@
 #include "planners/bounds/bound.h"
 #include "planners/lp/all_reduce_program.h"
 #include "planners/lp/trees/tree_memory.h"
+#include "planners/symmetry/canonical_network.h"
 #include "topology/without.h"
 
 namespace espalier::forecast {
@@ -66,7 +67,7 @@ std::vector<LinkId> failing_links(const Topology& topology, const Parts& parts) 
 class Sweep {
  public:
   Sweep(const Question& question, const DegradeOptions& options)
-      : question_(question), topology_(*question.machine), options_(options) {}
+      : question_(question), topology_(*question.machine), network_(topology_), options_(options) {}
 
   Result<Outlook> look_at_healthy() {
     auto planned = plan_all(question_);
@@ -169,11 +170,13 @@ class Sweep {
     }
     const auto& program = planned_.candidates.solution;
     if (program == nullptr || !program->solution.attained) return;
-    known_.keep(topology_, program->orbits, program->groups, program->solution);
+    const planners::PlanningOrder order(network_, healthy_.collective);
+    known_.keep(order.network().topology(), program->orbits, program->groups, program->solution);
   }
 
   const Question& question_;
   const Topology& topology_;
+  const planners::ParallelLinks network_;
   const DegradeOptions& options_;
   Outlook healthy_;
   Planned planned_;

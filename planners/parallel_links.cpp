@@ -1,8 +1,10 @@
 #include "planners/parallel_links.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
+#include "planners/symmetry/canonical_network.h"
 #include "schedule/trees/strands.h"
 
 namespace espalier::planners {
@@ -24,7 +26,22 @@ ParallelLinks::ParallelLinks(const Topology& topology, Paths paths)
       planned_on_(paths_ ? *paths_->topology() : topology),
       bundles_(planned_on_),
       bundled_(bundles_.any() ? std::optional(bundled(planned_on_, bundles_)) : std::nullopt),
-      problem_(bundled_ ? *bundled_ : planned_on_) {}
+      problem_(bundled_ ? *bundled_ : planned_on_),
+      allowed_(paths) {}
+
+ParallelLinks::~ParallelLinks() = default;
+
+const CanonicalNetwork* ParallelLinks::canonical(const Collective& collective) const {
+  const std::scoped_lock lock(mutex_);
+  const auto is_alike = [&](const Collective& known) {
+    const bool are_numbered = known.kind == CollectiveKind::send_recv || collective.kind == CollectiveKind::send_recv;
+    return known.root == collective.root && known.shares == collective.shares && !are_numbered;
+  };
+  const auto known = std::ranges::find_if(canonical_, is_alike, &KnownCanonical::collective);
+  if (known != canonical_.end()) return known->network.get();
+  canonical_.push_back({collective, CanonicalNetwork::make(topology_, allowed_, collective)});
+  return canonical_.back().network.get();
+}
 
 Schedule ParallelLinks::lift(Schedule planned) const {
   if (bundled_) planned = deal_strands(planned, planned_on_, bundles_);

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <deque>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "planners/bounds/bound_prices.h"
@@ -12,6 +16,8 @@
 
 namespace espalier::planners {
 
+class CanonicalNetwork;
+
 /// A network with one link for each bundle of parallel ones (topology/bundles.h): what all planners plan on, and what
 /// bounds are computed on.
 class ParallelLinks {
@@ -19,6 +25,7 @@ class ParallelLinks {
   /// Not explicit, so that plans and bounds of a topology can be asked for. It must outlive this. With the paths of
   /// software, plans are made on what UsedPaths leaves; bounds count every path and are not for that.
   ParallelLinks(const Topology& topology, Paths paths = Paths::any);
+  ~ParallelLinks();
   ParallelLinks(const ParallelLinks&) = delete;
   ParallelLinks& operator=(const ParallelLinks&) = delete;
 
@@ -28,18 +35,28 @@ class ParallelLinks {
   [[nodiscard]] const Topology& planned_on() const { return planned_on_; }
   /// On the network of those paths, with one link for each bundle.
   [[nodiscard]] const PlanningProblem& problem() const { return problem_; }
+  /// The same network in the order in which such a collective is planned; null where that is its own.
+  [[nodiscard]] const CanonicalNetwork* canonical(const Collective& collective) const;
   /// What is planned for the problem, spread over the strands of its bundles.
   [[nodiscard]] Schedule lift(Schedule planned) const;
   /// Of its bundle's price each strand has the part that it has of the bundle's rate.
   [[nodiscard]] std::vector<BoundPrice> lift(std::vector<BoundPrice> prices) const;
 
  private:
+  struct KnownCanonical {
+    Collective collective;
+    std::unique_ptr<const CanonicalNetwork> network;
+  };
+
   const Topology& topology_;
   std::optional<UsedPaths> paths_;  ///< Where not every path is taken.
   const Topology& planned_on_;
   Bundles bundles_;
   std::optional<Topology> bundled_;  ///< Where some links are parallel.
   PlanningProblem problem_;
+  Paths allowed_;
+  mutable std::mutex mutex_;
+  mutable std::deque<KnownCanonical> canonical_;  ///< Each made when first asked for.
 };
 
 }  // namespace espalier::planners

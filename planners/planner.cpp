@@ -14,6 +14,7 @@
 #include "planners/packing/packing.h"
 #include "planners/rank_limit.h"
 #include "planners/ring/ring.h"
+#include "planners/symmetry/canonical_network.h"
 #include "planners/tree/tree.h"
 #include "schedule/ecmp.h"
 #include "schedule/symmetry/symmetry.h"
@@ -79,9 +80,11 @@ Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& 
     return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
                 "add the missing links, or mark nodes that take no part with rank: false");
   }
-  auto schedule = planner.plan(network.problem(), collective, context);
+  const PlanningOrder order(network, collective);
+  const ParallelLinks& ordered = order.network();
+  auto schedule = planner.plan(ordered.problem(), order.collective(), context);
   if (!schedule) return schedule;
-  schedule = spread_flows(network.lift(*std::move(schedule)), topology);
+  schedule = order.restore(spread_flows(ordered.lift(*std::move(schedule)), ordered.topology()));
   put_like_transfers_together(*schedule, network);
   const VerifyReport report = verify(*schedule, topology, 1);
   // Breaches come in the order of the rules: all others hold then.

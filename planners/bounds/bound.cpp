@@ -14,6 +14,7 @@
 #include "planners/packing/problem.h"
 #include "planners/parallel_links.h"
 #include "planners/symmetric/symmetric_plan.h"
+#include "planners/symmetry/canonical_network.h"
 
 namespace espalier::planners {
 
@@ -91,9 +92,12 @@ Result<PricedBound> compute_priced_bound(const ParallelLinks& network, const Col
     auto symmetric = symmetric_bound(network.topology(), collective, context);
     if (symmetric || symmetric.error().code != ErrorCode::unsupported) return symmetric;
   }
-  auto priced = bound_of(network.problem(), collective, context);
-  if (!priced || priced->prices.empty()) return priced;
-  priced->prices = network.lift(std::move(priced->prices));
+  const PlanningOrder order(network, collective);
+  auto priced = bound_of(order.network().problem(), order.collective(), context);
+  if (!priced) return priced;
+  priced->bound = order.restore(std::move(priced->bound));
+  if (priced->prices.empty()) return priced;
+  priced->prices = order.restore(order.network().lift(std::move(priced->prices)));
   priced->bound.what = binding_text(priced->prices, network.topology()) + " limit " + priced->bound.what;
   return priced;
 }

@@ -14,6 +14,7 @@
 #include "planners/packing/find/tree_program.h"
 #include "planners/packing/packing.h"
 #include "planners/packing/problem.h"
+#include "planners/symmetry/canonical_network.h"
 #include "schedule/loads.h"
 #include "topology/reachable.h"
 
@@ -241,16 +242,19 @@ Result<Schedule> plan_pruned_packing(const PlanningProblem& problem, const Colle
   return plan_shape(topology, collective, *halves, limits);
 }
 
-std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Schedule& best, unsigned threads) {
+std::vector<PackingPoint> pareto_packings(const ParallelLinks& asked, const Schedule& best, unsigned threads) {
+  const PlanningOrder order(asked, best.collective);
+  const ParallelLinks& network = order.network();
+  const Collective& collective = order.collective();
   const Topology& topology = network.problem().topology();
   constexpr std::size_t most_ranks = 128;
   constexpr std::uint32_t most_heights = 4;
   std::vector<PackingPoint> points;
   if (topology.rank_count() == 1 || topology.rank_count() > most_ranks) return points;
   const PlanContext context;
-  const auto halves = make_halves(network.problem(), best.collective, context);
+  const auto halves = make_halves(network.problem(), collective, context);
   if (!halves) return points;
-  std::vector<PackingPoint> all = {{best, compute_loads(best, network.topology()).time_per_byte, measure_shape(best)}};
+  std::vector<PackingPoint> all = {{best, compute_loads(best, asked.topology()).time_per_byte, measure_shape(best)}};
   const ScheduleShape shape = all.front().shape;
   const std::uint32_t least = least_height(*halves);
   const std::uint32_t heights = shape.height > least ? std::min(shape.height - least, most_heights) : 0;
@@ -259,11 +263,11 @@ std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Sc
   std::ranges::reverse(most_trees);
   const std::array<HalfSolutions, 2> solved = solve_halves(*halves, most_trees, least, heights, threads);
   const auto low_ones = [&](std::size_t low) {
-    return schedule_of(topology, best.collective, *halves,
+    return schedule_of(topology, collective, *halves,
                        [&](const TreeProgram&, bool inward) { return solved[inward ? 0 : 1].low[low]; });
   };
   const auto few_ones = [&](std::size_t place) {
-    return schedule_of(topology, best.collective, *halves, [&](const TreeProgram&, bool inward) {
+    return schedule_of(topology, collective, *halves, [&](const TreeProgram&, bool inward) {
       const std::vector<ColumnSolution>& few = solved[inward ? 0 : 1].few;
       return place < few.size() ? std::optional(few[place]) : std::nullopt;
     });
@@ -289,7 +293,7 @@ std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Sc
     });
     if (!beaten) points.push_back(std::move(all[i]));
   }
-  for (PackingPoint& point : points) point.schedule = network.lift(std::move(point.schedule));
+  for (PackingPoint& point : points) point.schedule = order.restore(network.lift(std::move(point.schedule)));
   std::stable_sort(points.begin(), points.end(),
                    [](const auto& a, const auto& b) { return a.time_per_byte < b.time_per_byte; });
   return points;

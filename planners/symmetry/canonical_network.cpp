@@ -4,7 +4,8 @@
 #include <deque>
 #include <limits>
 #include <map>
-#include <string>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "planners/graph/rank_groups.h"
 #include "planners/symmetry/network_graph.h"
 #include "topology/cables.h"
+#include "topology/link_kind.h"
 
 namespace espalier::planners {
 namespace {
@@ -29,13 +31,48 @@ std::vector<std::int64_t> marks_of(const Topology& topology, const Collective& c
   return marks;
 }
 
-bool are_all_alike(const Topology& topology, const std::vector<Cable>& cables) {
+/// The same with links that are all alike but for their class, and backplanes but for being there.
+Topology shape_of(const Topology& topology) {
+  std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
+  for (Node& node : nodes) {
+    for (Bandwidth* rate : {&node.bandwidth, &node.reduce_bandwidth}) {
+      if (rate->bytes_per_second != 0) rate->bytes_per_second = 1;
+    }
+  }
+  std::vector<Link> links;
+  for (const Link& link : topology.links()) {
+    LinkValues values;
+    values.nominal = {1};
+    values.link_class = link.link_class;
+    links.emplace_back(link.tail, link.head, values);
+  }
+  auto made = Topology::make(topology.name(), std::move(nodes), std::move(links));
+  ESPALIER_CHECK(made.has_value(), "other rates leave a topology one");
+  return *std::move(made);
+}
+
+std::size_t count_kinds(const Alike& alike) {
+  return std::set(alike.of_node.begin(), alike.of_node.end()).size() +
+         std::set(alike.of_cable.begin(), alike.of_cable.end()).size();
+}
+
+/// Whether nothing shows that anything is missing, slow or left out: all GPUs take part, and some symmetry turns each
+/// rank into each other, and each part into all those that are alike but for rates.
+bool is_whole(const Topology& topology) {
+  if (std::ranges::any_of(topology.nodes(), is_idle_gpu)) return false;
+  const std::vector<Cable> cables = find_cables(topology);
   const Alike alike = find_alike(topology, cables);
   for (std::size_t i = 1; i < topology.rank_count(); ++i) {
     if (alike.of_node[topology.node_of(Rank(i)).index()] != alike.of_node[topology.node_of(Rank(0)).index()])
       return false;
   }
-  return true;
+  std::map<std::string_view, LinkValues> classes;
+  const bool has_one_rate_each = std::ranges::all_of(topology.links(), [&](const Link& link) {
+    return classes.try_emplace(link.link_class, link.values()).first->second == link.values();
+  });
+  if (has_one_rate_each) return true;
+  const Topology shape = shape_of(topology);
+  return count_kinds(alike) == count_kinds(find_alike(shape, find_cables(shape)));
 }
 
 /// Puts ranks in order, with nothing to go by but the network and each node's canonical number.
@@ -156,33 +193,20 @@ std::vector<std::uint32_t> number_nodes(const Topology& topology, const Collecti
   return numbers;
 }
 
-/// Names that say nothing.
-std::vector<Node> nameless_nodes(const Topology& topology, const std::vector<NodeId>& order) {
-  std::map<std::string, std::string> hosts{{"", ""}};
-  std::vector<Node> nodes;
-  for (const NodeId id : order) {
-    Node node = topology.node(id);
-    node.id = "n" + std::to_string(nodes.size());
-    node.rail.reset();
-    node.host = hosts.try_emplace(node.host, "h" + std::to_string(hosts.size())).first->second;
-    nodes.push_back(std::move(node));
-  }
-  return nodes;
-}
-
 }  // namespace
 
-std::unique_ptr<const CanonicalNetwork> CanonicalNetwork::make(const Topology& topology, const Collective& collective) {
+std::unique_ptr<const CanonicalNetwork> CanonicalNetwork::make(const Topology& topology, Paths paths,
+                                                               const Collective& collective) {
   constexpr std::uint32_t most_ranks = 4096;
   // Of send_recv the ranks' numbers say who sends to whom.
   const bool is_numbered = collective.kind == CollectiveKind::send_recv;
   if (is_numbered || collective.rank_count < 2 || collective.rank_count > most_ranks) return nullptr;
-  if (are_all_alike(topology, find_cables(topology))) return nullptr;
-  return std::unique_ptr<const CanonicalNetwork>(new CanonicalNetwork(topology, collective));
+  if (is_whole(topology)) return nullptr;
+  return std::unique_ptr<const CanonicalNetwork>(new CanonicalNetwork(topology, paths, collective));
 }
 
-CanonicalNetwork::CanonicalNetwork(const Topology& topology, const Collective& collective)
-    : wanted_(collective), collective_(collective) {
+CanonicalNetwork::CanonicalNetwork(const Topology& topology, Paths paths, const Collective& collective)
+    : root_(collective.root), shares_(collective.shares) {
   const std::vector<std::uint32_t> numbers = number_nodes(topology, collective);
   ranks_ = RankOrder(topology, numbers).run();
   std::vector<NodeId> forwarding;
@@ -211,13 +235,19 @@ CanonicalNetwork::CanonicalNetwork(const Topology& topology, const Collective& c
     link.head = places[link.head.index()];
     links.push_back(std::move(link));
   }
-  auto made = Topology::make(topology.name(), nameless_nodes(topology, nodes_), std::move(links));
+  std::vector<Node> nodes;
+  for (const NodeId node : nodes_) nodes.push_back(topology.node(node));
+  auto made = Topology::make(topology.name(), std::move(nodes), std::move(links));
   ESPALIER_CHECK(made.has_value(), "another order leaves a topology one");
   topology_ = std::make_unique<const Topology>(*std::move(made));
-  problem_ = std::make_unique<const PlanningProblem>(*topology_);
+  network_ = std::make_unique<const ParallelLinks>(*topology_, paths);
+}
 
-  if (!wanted_.root.is_none()) collective_.root = inverse(ranks_)[wanted_.root.index()];
-  for (std::size_t i = 0; i < wanted_.shares.size(); ++i) collective_.shares[i] = wanted_.shares[ranks_[i].index()];
+Collective CanonicalNetwork::place(const Collective& collective) const {
+  Collective placed = collective;
+  if (!root_.is_none()) placed.root = inverse(ranks_)[root_.index()];
+  for (std::size_t i = 0; i < shares_.size(); ++i) placed.shares[i] = shares_[ranks_[i].index()];
+  return placed;
 }
 
 Rank CanonicalNetwork::end_of(Rank end) const { return end.index() < ranks_.size() ? ranks_[end.index()] : end; }
@@ -244,7 +274,9 @@ std::vector<SliceId> CanonicalNetwork::place_slices(const Schedule& planned, Sch
 
 Schedule CanonicalNetwork::restore(const Schedule& planned) const {
   Schedule restored(planned.header());
-  restored.collective = wanted_;
+  restored.collective.root = root_;
+  restored.collective.shares = shares_;
+  if (restored.bound) restored.bound = restore(*std::move(restored.bound));
   for (NodeId& relay : restored.relays) relay = nodes_[relay.index()];
   const std::vector<SliceId> slices = place_slices(planned, restored);
   std::vector<RouteId> routes;
@@ -266,6 +298,20 @@ Schedule CanonicalNetwork::restore(const Schedule& planned) const {
     }
   }
   return restored;
+}
+
+Bound CanonicalNetwork::restore(Bound bound) const {
+  for (NodeId& node : bound.cut) node = nodes_[node.index()];
+  std::ranges::sort(bound.cut);
+  return bound;
+}
+
+std::vector<BoundPrice> CanonicalNetwork::restore(std::vector<BoundPrice> prices) const {
+  for (BoundPrice& price : prices) {
+    if (!price.link.is_none()) price.link = links_[price.link.index()];
+    if (!price.node.is_none()) price.node = nodes_[price.node.index()];
+  }
+  return prices;
 }
 
 }  // namespace espalier::planners

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "planners/planning_problem.h"
+#include "planners/bounds/bound_prices.h"
+#include "planners/parallel_links.h"
+#include "schedule/bound.h"
 #include "schedule/collective.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
@@ -15,33 +18,60 @@ namespace espalier::planners {
 /// on it takes as long whichever of like parts failed.
 ///
 /// Ranks of a machine follow each other along the widest links between them; those at one place of different machines
-/// are near each other.
+/// are near each other. Nodes keep their names, for messages; nothing that plans may go by them.
 class CanonicalNetwork {
  public:
-  /// Nothing where all ranks are alike: their own order is as good, and is the one that software has them in. Nothing
-  /// for send_recv either, whose ranks are told apart by their numbers, and past 4,096 ranks. The topology must outlive
-  /// it. Cost: find_alike; where they are not, canonical_numbers.
-  static std::unique_ptr<const CanonicalNetwork> make(const Topology& topology, const Collective& collective);
+  /// Nothing where the network is whole, as far as it shows: its own order is as good, and is the one that software has
+  /// its ranks in. Nothing for send_recv either, whose ranks are told apart by their numbers, and past 4,096 ranks. The
+  /// collective's root and shares tell ranks apart. The topology must outlive it.
+  /// Cost: find_alike; where the network is not whole, canonical_numbers.
+  static std::unique_ptr<const CanonicalNetwork> make(const Topology& topology, Paths paths,
+                                                      const Collective& collective);
 
-  [[nodiscard]] const PlanningProblem& problem() const { return *problem_; }
-  /// The collective among the ranks in this order.
-  [[nodiscard]] const Collective& collective() const { return collective_; }
+  [[nodiscard]] const ParallelLinks& network() const { return *network_; }
+  /// A collective with this root and these shares among the ranks in this order.
+  [[nodiscard]] Collective place(const Collective& collective) const;
   /// What was planned here, on the network itself.
   [[nodiscard]] Schedule restore(const Schedule& planned) const;
+  [[nodiscard]] Bound restore(Bound bound) const;
+  [[nodiscard]] std::vector<BoundPrice> restore(std::vector<BoundPrice> prices) const;
 
  private:
-  CanonicalNetwork(const Topology& topology, const Collective& collective);
+  CanonicalNetwork(const Topology& topology, Paths paths, const Collective& collective);
 
   [[nodiscard]] Rank end_of(Rank end) const;
   [[nodiscard]] std::vector<SliceId> place_slices(const Schedule& planned, Schedule& restored) const;
 
-  Collective wanted_;  ///< Among the network's own ranks.
-  Collective collective_;
-  std::vector<NodeId> nodes_;  ///< By node here: which it is.
-  std::vector<LinkId> links_;  ///< By link here, the same.
-  std::vector<Rank> ranks_;    ///< By rank here, the same.
+  Rank root_;                         ///< In the network's own order, as the next.
+  std::vector<std::int64_t> shares_;  ///< By rank.
+  std::vector<NodeId> nodes_;         ///< By node here: which it is.
+  std::vector<LinkId> links_;         ///< By link here, the same.
+  std::vector<Rank> ranks_;           ///< By rank here, the same.
   std::unique_ptr<const Topology> topology_;
-  std::unique_ptr<const PlanningProblem> problem_;
+  std::unique_ptr<const ParallelLinks> network_;
+};
+
+/// In which order of nodes a collective is planned on a network: the canonical one, or the network's own.
+class PlanningOrder {
+ public:
+  /// The network must outlive it.
+  PlanningOrder(const ParallelLinks& asked, const Collective& collective)
+      : canonical_(asked.canonical(collective)),
+        network_(canonical_ != nullptr ? canonical_->network() : asked),
+        collective_(canonical_ != nullptr ? canonical_->place(collective) : collective) {}
+
+  [[nodiscard]] const ParallelLinks& network() const { return network_; }
+  [[nodiscard]] const Collective& collective() const { return collective_; }
+  /// A schedule, a bound or prices of this order, on the network that was asked for.
+  template <class Planned>
+  [[nodiscard]] Planned restore(Planned planned) const {
+    return canonical_ != nullptr ? canonical_->restore(std::move(planned)) : planned;
+  }
+
+ private:
+  const CanonicalNetwork* canonical_;
+  const ParallelLinks& network_;
+  Collective collective_;
 };
 
 }  // namespace espalier::planners
