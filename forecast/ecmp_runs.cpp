@@ -48,6 +48,7 @@ Result<void> draw_paths(std::vector<CandidateRun>& results, const Topology& topo
       return fail(ErrorCode::unsupported, "--ecmp: the plan of " + candidate.planner + " is too large to be stored",
                   "name a smaller machine, or another planner with -a");
     }
+    if (auto verified = planners::require_verified(candidate, topology); !verified) return verified;
     by_schedule[{&candidate, results[i].setting}].push_back(i);
     has_choice = has_choice || has_equal_paths(candidate.schedule, topology);
   }

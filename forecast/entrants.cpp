@@ -26,6 +26,9 @@ Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& c
     made.of_part_ = std::move(*simulator);
     return made;
   }
+  if (auto verified = planners::require_verified(candidate, topology); !verified) {
+    return tl::unexpected(verified.error());
+  }
   auto stored = sim::RepeatingSimulator::make_unverified(candidate.schedule, topology, engines, candidate.symmetry);
   if (!stored) return tl::unexpected(stored.error());
   made.stored_ = std::move(*stored);

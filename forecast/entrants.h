@@ -22,7 +22,8 @@ namespace espalier::forecast {
 /// threads.
 class CandidateSimulator {
  public:
-  /// Errors: as sim::Simulator; unsupported where one rank's part stands for all and the topology is not alike there.
+  /// Errors: as planners::require_verified and sim::Simulator; unsupported where one rank's part stands for all and the
+  /// topology is not alike there.
   static Result<CandidateSimulator> make(const planners::Candidate& candidate, const Topology& topology,
                                          const sim::CopyEngines& engines);
 

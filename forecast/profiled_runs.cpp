@@ -211,7 +211,9 @@ const Result<sim::RepeatingSimulator>& ProfiledRuns::find_simulator(Option& opti
     }
     const Topology& topology = option.setting->topology;
     const sim::CopyEngines engines = option.setting->endpoints.engines();
-    if (first != &option) {
+    if (auto verified = planners::require_verified(*option.pair.candidate, topology_); !verified) {
+      option.simulator = tl::unexpected(verified.error());
+    } else if (first != &option) {
       const Result<sim::RepeatingSimulator>& alike = find_simulator(*first);
       option.simulator = alike ? alike->on(topology, engines) : tl::unexpected(alike.error());
     } else {

@@ -205,6 +205,7 @@ void add_variants(std::vector<Candidate>& made, const ParallelLinks& network, co
     point.schedule.algorithm = name;
     const ChunkModel chunks(point.schedule, topology);
     made.push_back({std::move(name), std::move(point.schedule), chunks});
+    made.back().is_verified = true;
   }
 }
 
@@ -218,6 +219,11 @@ std::uint64_t Candidate::transfer_count() const {
   if (symmetric != nullptr) return symmetric->transfer_count();
   if (walks.empty()) return schedule.transfers.size();
   return walks.size() * walks.front().steps() * schedule.collective.rank_count;
+}
+
+Result<void> require_verified(const Candidate& candidate, const Topology& topology) {
+  if (candidate.is_verified || !candidate.is_stored()) return {};
+  return espalier::require_verified(candidate.schedule, topology, "the schedule by " + candidate.planner);
 }
 
 const Candidate* Candidates::find(std::string_view planner) const {
@@ -243,7 +249,8 @@ Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const 
   if (has_variants && needs_variants(chunks, options.least_size))
     add_variants(made, network, *schedule, options.threads);
   auto symmetry = find_large_symmetry(*schedule, network);
-  made.push_back({std::string(planner.name), std::move(*schedule), chunks, {}, nullptr, nullptr, std::move(symmetry)});
+  made.push_back(
+      {std::string(planner.name), std::move(*schedule), chunks, {}, nullptr, nullptr, std::move(symmetry), true});
   return made;
 }
 

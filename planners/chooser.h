@@ -33,6 +33,8 @@ struct Candidate {
   std::shared_ptr<const RepairedPlan> repaired = nullptr;
   /// Of a stored schedule of many transfers, in the same order, where there is one.
   std::shared_ptr<const ScheduleSymmetry> symmetry = nullptr;
+  /// Whether `verify` passed the schedule on its topology, as of all that planners make; else whoever runs it asks.
+  bool is_verified = false;
 
   /// Of the whole plan.
   [[nodiscard]] const Collective& collective() const;
@@ -40,6 +42,10 @@ struct Candidate {
   /// Whether `schedule` is all of it.
   [[nodiscard]] bool is_stored() const { return walks.empty() && symmetric == nullptr; }
 };
+
+/// Errors: invalid_input with the first breach, where a candidate's schedule is not verified yet and breaks a rule.
+/// Plans that are not stored come from planners alone, which verify them.
+Result<void> require_verified(const Candidate& candidate, const Topology& topology);
 
 /// A planner that made nothing here, and why.
 struct Refusal {

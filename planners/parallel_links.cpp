@@ -31,15 +31,17 @@ ParallelLinks::ParallelLinks(const Topology& topology, Paths paths)
 
 ParallelLinks::~ParallelLinks() = default;
 
-const CanonicalNetwork* ParallelLinks::canonical(const Collective& collective) const {
+const CanonicalNetwork* ParallelLinks::canonical(const Collective& collective, bool also_unaltered) const {
   const std::scoped_lock lock(mutex_);
-  const auto is_alike = [&](const Collective& known) {
-    const bool are_numbered = known.kind == CollectiveKind::send_recv || collective.kind == CollectiveKind::send_recv;
-    return known.root == collective.root && known.shares == collective.shares && !are_numbered;
+  const bool counts = also_unaltered && !topology_.is_altered();
+  const auto is_the_same = [&](const KnownCanonical& known) {
+    const bool are_numbered = known.collective.kind == CollectiveKind::send_recv;
+    return known.collective.root == collective.root && known.collective.shares == collective.shares &&
+           are_numbered == (collective.kind == CollectiveKind::send_recv) && known.also_unaltered == counts;
   };
-  const auto known = std::ranges::find_if(canonical_, is_alike, &KnownCanonical::collective);
+  const auto known = std::ranges::find_if(canonical_, is_the_same);
   if (known != canonical_.end()) return known->network.get();
-  canonical_.push_back({collective, CanonicalNetwork::make(topology_, allowed_, collective)});
+  canonical_.push_back({collective, counts, CanonicalNetwork::make(topology_, allowed_, collective, also_unaltered)});
   return canonical_.back().network.get();
 }
 

@@ -36,7 +36,7 @@ class ParallelLinks {
   /// On the network of those paths, with one link for each bundle.
   [[nodiscard]] const PlanningProblem& problem() const { return problem_; }
   /// The same network in the order in which such a collective is planned; null where that is its own.
-  [[nodiscard]] const CanonicalNetwork* canonical(const Collective& collective) const;
+  [[nodiscard]] const CanonicalNetwork* canonical(const Collective& collective, bool also_unaltered) const;
   /// What is planned for the problem, spread over the strands of its bundles.
   [[nodiscard]] Schedule lift(Schedule planned) const;
   /// Of its bundle's price each strand has the part that it has of the bundle's rate.
@@ -45,6 +45,7 @@ class ParallelLinks {
  private:
   struct KnownCanonical {
     Collective collective;
+    bool also_unaltered = false;
     std::unique_ptr<const CanonicalNetwork> network;
   };
 

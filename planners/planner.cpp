@@ -80,7 +80,7 @@ Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& 
     return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
                 "add the missing links, or mark nodes that take no part with rank: false");
   }
-  const PlanningOrder order(network, collective);
+  const PlanningOrder order(network, collective, planner.is_canonical);
   const ParallelLinks& ordered = order.network();
   auto schedule = planner.plan(ordered.problem(), order.collective(), context);
   if (!schedule) return schedule;

@@ -39,6 +39,8 @@ struct Planner {
   std::string_view summary;  ///< One line for help.
   PlanFunction plan;
   bool uses_context = false;  ///< Else it was made `without_context`.
+  /// Plans in the canonical order wherever ranks are not all alike, also on a network as it came.
+  bool is_canonical = false;
 };
 
 /// All planners, in the order in which tables list them.

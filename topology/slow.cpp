@@ -79,7 +79,9 @@ Result<Topology> slow_down(const Topology& topology, std::span<const std::string
     return fail(ErrorCode::invalid_input,
                 fmt::format("less than a byte per second is left of {}", topology.link_name(LinkId(i))));
   }
-  return Topology::make(fmt::format("{} with {}", topology.name(), what), std::move(nodes), std::move(links));
+  auto slowed = Topology::make(fmt::format("{} with {}", topology.name(), what), std::move(nodes), std::move(links));
+  if (!slowed) return slowed;
+  return std::move(*slowed).as_altered();
 }
 
 }  // namespace espalier

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/id.h"
@@ -23,6 +24,14 @@ class Topology {
  public:
   /// Errors: invalid_input when an invariant would not hold, naming the node or link.
   [[nodiscard]] static Result<Topology> make(std::string name, std::vector<Node> nodes, std::vector<Link> links);
+
+  /// The same, marked as changed on purpose: parts were taken away, slowed down or left out of a network that was whole
+  /// as it came. What is planned for it does not depend on its numbers (planners/symmetry/canonical_network.h).
+  [[nodiscard]] Topology as_altered() && {
+    is_altered_ = true;
+    return std::move(*this);
+  }
+  [[nodiscard]] bool is_altered() const { return is_altered_; }
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::size_t node_count() const { return nodes_.size(); }
@@ -62,6 +71,7 @@ class Topology {
   Topology() = default;
 
   std::string name_;
+  bool is_altered_ = false;
   std::vector<Node> nodes_;
   std::vector<Link> links_;
   std::vector<NodeId> rank_nodes_;

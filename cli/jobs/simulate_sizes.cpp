@@ -17,6 +17,7 @@ OrStop<SimulationWork> work_of_plan(const PredictionFlags& flags, Input& input) 
   const Collective collective = input.schedule->collective;
   auto candidates = forecast::only_candidate(*std::move(input.schedule), input.topology);
   if (!candidates) return stop(candidates.error());
+  candidates->made.front().is_verified = true;  // By check_plan.
   std::string name = candidates->made.front().planner;
   return SimulationWork{collective, *std::move(candidates), {std::move(name)}};
 }

@@ -1,6 +1,7 @@
 #include "planners/nccl/nccl.h"
 
 #include <array>
+#include <utility>
 
 #include "planners/classic/classic.h"
 #include "planners/graph/rank_groups.h"
@@ -24,19 +25,23 @@ Result<Schedule> plan_pat(const PlanningProblem& problem, const Collective& coll
   return plan_bruck(problem, collective);
 }
 
+Planner canonical(std::string_view name, std::string_view summary, PlanFunction plan) {
+  return {name, summary, std::move(plan), false, true};
+}
+
 const std::array planners_of_nccl = {
-    Planner{"nccl/ring", "NCCL's rings", without_context(plan_ring)},
-    Planner{"nccl/tree", "NCCL's double binary trees, chains inside machines", without_context(plan_nccl_tree)},
-    Planner{"nccl/nvls", "NCCL's NVLS: one switch copies and adds", without_context(plan_nvls)},
-    Planner{"nccl/nvls_tree", "NCCL's NVLSTree: NVLS inside machines, trees between them",
-            without_context(plan_nvls_tree)},
-    Planner{"nccl/collnet_direct", "NCCL's CollNet: every GPU to heads, switches between machines add",
-            without_context(plan_collnet_direct)},
-    Planner{"nccl/collnet_chain", "NCCL's CollNet with chains inside machines", without_context(plan_collnet_chain)},
-    Planner{"nccl/pat", "NCCL's PAT: blocks over trees that double with every step", without_context(plan_pat)},
-    Planner{"nccl/pxn", "NCCL's sends by PXN: over NVLink to the GPU on the destination's rail",
-            without_context(plan_pxn)},
-    Planner{"nccl/p2p", "NCCL's sends and receives", without_context(plan_sends)},
+    canonical("nccl/ring", "NCCL's rings", without_context(plan_ring)),
+    canonical("nccl/tree", "NCCL's double binary trees, chains inside machines", without_context(plan_nccl_tree)),
+    canonical("nccl/nvls", "NCCL's NVLS: one switch copies and adds", without_context(plan_nvls)),
+    canonical("nccl/nvls_tree", "NCCL's NVLSTree: NVLS inside machines, trees between them",
+              without_context(plan_nvls_tree)),
+    canonical("nccl/collnet_direct", "NCCL's CollNet: every GPU to heads, switches between machines add",
+              without_context(plan_collnet_direct)),
+    canonical("nccl/collnet_chain", "NCCL's CollNet with chains inside machines", without_context(plan_collnet_chain)),
+    canonical("nccl/pat", "NCCL's PAT: blocks over trees that double with every step", without_context(plan_pat)),
+    canonical("nccl/pxn", "NCCL's sends by PXN: over NVLink to the GPU on the destination's rail",
+              without_context(plan_pxn)),
+    canonical("nccl/p2p", "NCCL's sends and receives", without_context(plan_sends)),
 };
 
 }  // namespace

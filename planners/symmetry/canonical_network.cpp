@@ -196,12 +196,12 @@ std::vector<std::uint32_t> number_nodes(const Topology& topology, const Collecti
 }  // namespace
 
 std::unique_ptr<const CanonicalNetwork> CanonicalNetwork::make(const Topology& topology, Paths paths,
-                                                               const Collective& collective) {
+                                                               const Collective& collective, bool also_unaltered) {
   constexpr std::uint32_t most_ranks = 4096;
   // Of send_recv the ranks' numbers say who sends to whom.
   const bool is_numbered = collective.kind == CollectiveKind::send_recv;
   if (is_numbered || collective.rank_count < 2 || collective.rank_count > most_ranks) return nullptr;
-  if (is_whole(topology)) return nullptr;
+  if ((!topology.is_altered() && !also_unaltered) || is_whole(topology)) return nullptr;
   return std::unique_ptr<const CanonicalNetwork>(new CanonicalNetwork(topology, paths, collective));
 }
 

@@ -22,11 +22,12 @@ namespace espalier::planners {
 class CanonicalNetwork {
  public:
   /// Nothing where the network is whole, as far as it shows: its own order is as good, and is the one that software has
-  /// its ranks in. Nothing for send_recv either, whose ranks are told apart by their numbers, and past 4,096 ranks. The
-  /// collective's root and shares tell ranks apart. The topology must outlive it.
-  /// Cost: find_alike; where the network is not whole, canonical_numbers.
+  /// its ranks in. Nothing of a network as it came (Topology::is_altered) either, but where `also_unaltered`; nothing
+  /// for send_recv either, whose ranks are told apart by their numbers, and past 4,096 ranks. The collective's root and
+  /// shares tell ranks apart. The topology must outlive it. Cost: find_alike; where the network is not whole,
+  /// canonical_numbers.
   static std::unique_ptr<const CanonicalNetwork> make(const Topology& topology, Paths paths,
-                                                      const Collective& collective);
+                                                      const Collective& collective, bool also_unaltered);
 
   [[nodiscard]] const ParallelLinks& network() const { return *network_; }
   /// A collective with this root and these shares among the ranks in this order.
@@ -54,9 +55,9 @@ class CanonicalNetwork {
 /// In which order of nodes a collective is planned on a network: the canonical one, or the network's own.
 class PlanningOrder {
  public:
-  /// The network must outlive it.
-  PlanningOrder(const ParallelLinks& asked, const Collective& collective)
-      : canonical_(asked.canonical(collective)),
+  /// The network must outlive it. `also_unaltered` as for CanonicalNetwork.
+  PlanningOrder(const ParallelLinks& asked, const Collective& collective, bool also_unaltered = false)
+      : canonical_(asked.canonical(collective, also_unaltered)),
         network_(canonical_ != nullptr ? canonical_->network() : asked),
         collective_(canonical_ != nullptr ? canonical_->place(collective) : collective) {}
 

@@ -96,6 +96,7 @@ class ProfiledSimulation {
   ProfiledSimulation(const Plan& plan, const std::string& path, const std::string& launch, const std::string& model)
       : topology_(plan.topology) {
     candidates_ = value_of(forecast::only_candidate(verified(plan), *topology_));
+    candidates_.made.front().is_verified = true;
     const forecast::RunOptions how{.model = value_of(sim::parse_model(model)), .profile = software_of(path, launch)};
     runs_ = std::make_unique<forecast::CandidateRuns>(*topology_, candidates_, how);
   }

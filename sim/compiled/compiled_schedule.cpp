@@ -154,7 +154,9 @@ void CompiledSchedule::find_sharing(std::size_t resource_count) {
       for (std::uint32_t step = begin; step < path.end_of(transfer); ++step) {
         LaneIndex& first = first_user[steps_[step]];
         if (first == no_lane) first = lane;
-        if (first != lane) shares[lane] = shares[first] = 1;
+        // The ranks of a host may have one processor: then a chunk that arrives there meets the next one that leaves.
+        const bool meets_itself = step + 1 == path.end && step > path.begin && steps_[step] == steps_[path.begin];
+        if (first != lane || meets_itself) shares[lane] = shares[first] = 1;
       }
     }
   }

@@ -85,17 +85,37 @@ void PathSteps::add_flow(ChunkId chunk, const Path& path, Until until) {
   const bool departs = until == Until::departed;
   const std::int64_t ahead = departs ? flow_.latency(network) : 0;
   const std::int64_t queued = std::max<std::int64_t>(0, flow_.end() - flow_.begin() - alone);
+  const ChunkTrace::Step* const source = flow_.source(network);
+  const std::int64_t handed = source != nullptr ? source->entry + source->busy : flow_.recorded.ready;
+  const std::int64_t overhead = source != nullptr ? 0 : path.overhead;
   steps_.push_back({.transfer = chunk.transfer,
                     .chunk = chunk.chunk,
                     .link = network.link(resource),
                     .node = network.node(resource),
                     .copies = network.is_engine(resource),
-                    .begin = {flow_.recorded.ready},
+                    .begin = {handed},
                     .end = {departs ? flow_.departed(network) : flow_.end()},
                     .queued = {queued},
-                    .overhead = {path.overhead},
-                    .latency = {flow_.begin() - flow_.recorded.ready - path.overhead - ahead}});
+                    .overhead = {overhead},
+                    .latency = {flow_.begin() - handed - overhead - ahead}});
   probes_.push_back({history_.run(), chunk, resource, flow_.end() - queued, flow_.end()});
+  if (source != nullptr) add_handling(chunk, *source, flow_.recorded.ready, path.overhead);
+}
+
+/// A processor's work on a chunk in the model fair, from when the chunk was there, or ready with so much overhead to
+/// come.
+void PathSteps::add_handling(ChunkId chunk, const ChunkTrace::Step& step, std::int64_t begin, std::int64_t overhead) {
+  steps_.push_back({.transfer = chunk.transfer,
+                    .chunk = chunk.chunk,
+                    .link = {},
+                    .node = history_.network().node(step.resource),
+                    .handles = true,
+                    .begin = {begin},
+                    .end = {step.entry + step.busy},
+                    .queued = {step.entry - begin - overhead},
+                    .overhead = {overhead},
+                    .slowed = {std::max<std::int64_t>(0, step.busy - usual_time(chunk, step, false))}});
+  probes_.push_back({history_.run(), chunk, step.resource, step.entry, step.entry});
 }
 
 Origin PathSteps::add(ChunkId chunk, Until until) {
@@ -117,7 +137,12 @@ Origin PathSteps::add(ChunkId chunk, Until until) {
   };
   if (is_fair()) {
     flow_.read(history_, chunk);
-    if (until == Until::arrived && flow_.is_reduced()) add_sum(flow_.recorded.steps.back(), flow_.end());
+    if (until == Until::arrived) {
+      const ChunkTrace::Step* const taken = flow_.destination(network);
+      const std::int64_t there = taken != nullptr ? taken->entry + taken->busy : flow_.end();
+      if (flow_.is_reduced()) add_sum(flow_.recorded.steps.back(), there);
+      if (taken != nullptr) add_handling(chunk, *taken, flow_.end(), 0);
+    }
     add_flow(chunk, path, until);
     return flow_.recorded.origin;
   }
@@ -151,13 +176,7 @@ void PathSteps::divide(const CriticalStep& step, std::uint32_t probe, CriticalPa
     left -= taken;
     return taken;
   };
-  const auto take_at = [&](PathUse use, NodeId node, std::int64_t most) {
-    const std::int64_t taken = std::clamp<std::int64_t>(most, 0, left);
-    if (taken > 0) path.parts.push_back({use, LinkId(), node, {taken}, no_probe});
-    left -= taken;
-    return taken;
-  };
-  const bool is_flow = is_fair() && !step.reduces;
+  const bool is_flow = is_fair() && !step.reduces && !step.handles;
   take(is_flow ? PathUse::sharing : PathUse::queueing, step.link, step.queued.count, probe);
   take(PathUse::overhead, step.link, step.overhead.count);
   std::int64_t latency = step.latency.count;
@@ -168,7 +187,6 @@ void PathSteps::divide(const CriticalStep& step, std::uint32_t probe, CriticalPa
       const std::uint32_t resource = history_.compiled().steps()[i];
       const Resource& passed = history_.network().resources()[resource];
       latency -= take(PathUse::latency, history_.network().link(resource), std::min(latency, passed.latency));
-      latency -= take_at(PathUse::overhead, history_.network().node(resource), std::min(latency, passed.each));
     }
   }
   take(PathUse::latency, step.link, latency);

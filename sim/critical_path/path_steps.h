@@ -34,6 +34,7 @@ class PathSteps {
   void add_link_way(ChunkId chunk, const Path& path, std::size_t count, bool until_left);
   void add_link_step(ChunkId chunk, std::size_t index, std::int64_t begin, std::int64_t end);
   void add_hold(ChunkId chunk, const Path& path);
+  void add_handling(ChunkId chunk, const ChunkTrace::Step& step, std::int64_t begin, std::int64_t overhead);
   void add_flow(ChunkId chunk, const Path& path, Until until);
   void divide(const CriticalStep& step, std::uint32_t probe, CriticalPath& path) const;
   [[nodiscard]] std::int64_t usual_time(ChunkId chunk, const ChunkTrace::Step& step, bool reduces) const;

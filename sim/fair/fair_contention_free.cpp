@@ -54,12 +54,15 @@ class ContentionFreeFlows {
     const Way& way = ways_[transfer.route.index()];
     const ChunkInService chunk = in_service(payload, id);
     std::int64_t& lane_end = lane_ends_[compiled_.lane_of(transfer.route)];
-    const std::int64_t begin = std::max({waits.ready + path.overhead + way.latency, waits.known, lane_end});
+    has_shift_ = false;
+    const std::int64_t sent = handle(service_.source_step(compiled_, path), chunk, path, waits.ready + path.overhead);
+    const std::int64_t begin = std::max({sent + way.latency, waits.known, lane_end});
     const std::int64_t end = begin + flow(chunk, path, way);
-    shift_ = end - lane_end;
+    note_shift(end - lane_end);
     lane_end = end;
     times.left = end - way.latency;
-    times.arrived = path.end_of(transfer) == path.end ? end : reduce(chunk, path, end);
+    times.arrived = handle(service_.destination_step(compiled_, path), chunk, path, end);
+    if (path.end_of(transfer) != path.end) times.arrived = reduce(chunk, path, times.arrived);
     latest_arrival_ = times.arrived;
     totals_.events += path.end_of(transfer) - path.begin;
     totals_.elapsed = std::max(totals_.elapsed, times.arrived);
@@ -74,7 +77,10 @@ class ContentionFreeFlows {
     const std::uint32_t end = path.end_of(transfer);
     note_carried(path, service_.work(chunk) * count, chunk.wire * count);
     lane_ends_[compiled_.lane_of(transfer.route)] += count * shift;
-    if (end != path.end) service_.free_at(compiled_.steps()[path.end]) += count * shift;
+    for (const std::uint32_t step : {service_.source_step(compiled_, path), service_.destination_step(compiled_, path),
+                                     end != path.end ? path.end : FlowService::no_step}) {
+      if (step != FlowService::no_step) service_.free_at(compiled_.steps()[step]) += count * shift;
+    }
     totals_.events += std::uint64_t{count} * (end - path.begin);
     totals_.elapsed = std::max(totals_.elapsed, latest_arrival_ + count * shift);
   }
@@ -119,12 +125,29 @@ class ContentionFreeFlows {
     return known_time_;
   }
 
+  /// What is remembered moved by so much with the latest chunk.
+  void note_shift(std::int64_t shift) {
+    if (has_shift_ && shift != shift_) shift = no_shift;
+    shift_ = shift;
+    has_shift_ = true;
+  }
+
+  /// A processor, if one is at this step, handles a chunk that asks at `time`; returns when it is done.
+  std::int64_t handle(std::uint32_t step, const ChunkInService& chunk, const Path& path, std::int64_t time) {
+    if (step == FlowService::no_step) return time;
+    const std::uint32_t processor = compiled_.steps()[step];
+    const std::int64_t before = service_.free_at(processor);
+    const std::int64_t done = service_.handle(processor, chunk, step - path.begin, time).done;
+    note_shift(done - before);
+    return done;
+  }
+
   /// Adds a chunk whose last byte is there at `end`; returns when it is done.
   std::int64_t reduce(const ChunkInService& chunk, const Path& path, std::int64_t end) {
     const std::uint32_t resource = compiled_.steps()[path.end];
     const std::int64_t before = service_.free_at(resource);
     const std::int64_t done = service_.reduce(resource, chunk, path.end - path.begin, end).done;
-    if (done - before != shift_) shift_ = no_shift;
+    note_shift(done - before);
     return done;
   }
 
@@ -140,6 +163,7 @@ class ContentionFreeFlows {
   std::int64_t known_time_ = 0;
   RunTotals totals_;
   std::int64_t shift_ = no_shift;  // of the latest flow
+  bool has_shift_ = false;
   std::int64_t latest_arrival_ = 0;
 };
 

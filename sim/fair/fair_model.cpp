@@ -107,7 +107,8 @@ void FairModel::prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payl
   flow.work = service_.work(flow.chunk);
   flow.left = flow.work;
   flow.latency = service_.latency(run.compiled(), *flow.path);
-  flow.begin = lane.ready + flow.path->overhead + flow.latency;
+  flow.asks = service_.source_step(run.compiled(), *flow.path) != FlowService::no_step;
+  flow.begin = lane.ready + flow.path->overhead + (flow.asks ? 0 : flow.latency);
 }
 
 void FairModel::push_begin(std::int64_t time, std::uint32_t slot) {
@@ -130,10 +131,23 @@ void FairModel::handle_moment() {
     const std::uint32_t slot = moment_.next(chunk_of()).packet;
     if (flows_[slot].moves) {
       end(slot);
+    } else if (flows_[slot].asks) {
+      ask(slot);
     } else {
       begin(slot);
     }
   }
+}
+
+/// The source's processor handles it when it has handled all that asked before, which may be over by now: a departure
+/// is known one latency later.
+void FairModel::ask(std::uint32_t slot) {
+  Flow& flow = flows_[slot];
+  if (flow.run->is_aborted) return end(slot);
+  flow.asks = false;
+  flow.handled = service_.handle(flow.run->compiled().steps()[flow.path->begin], flow.chunk, 0, flow.begin);
+  flow.begin = flow.handled.done + flow.latency;
+  push_begin(std::max(flow.begin, now_), slot);
 }
 
 void FairModel::begin(std::uint32_t slot) {
@@ -198,15 +212,20 @@ void FairModel::end(std::uint32_t slot) {
   --run.chunks_moving;
   events_ += flow.path->end - flow.path->begin;
   const bool is_added = flow.reduces && flow.path->reduce_end != flow.path->end;
-  FlowService::Sum sum{now_, now_};
+  FlowService::Served taken{now_, now_};
+  if (const std::uint32_t step = service_.destination_step(run.compiled(), *flow.path); step != FlowService::no_step) {
+    taken = service_.handle(run.compiled().steps()[step], flow.chunk, step - flow.path->begin, now_);
+  }
+  FlowService::Served sum{taken.done, taken.done};
   if (is_added) {
     ++events_;
-    sum = service_.reduce(run.compiled().steps()[flow.path->end], flow.chunk, flow.path->end - flow.path->begin, now_);
+    sum = service_.reduce(run.compiled().steps()[flow.path->end], flow.chunk, flow.path->end - flow.path->begin,
+                          taken.done);
   }
   const std::int64_t arrival = sum.done;
   elapsed_ = std::max(elapsed_, arrival);
   const ChunkId chunk{flow.transfer, flow.chunk.chunk};
-  if (run.history != nullptr) note(flow, sum.begin, arrival);
+  if (run.history != nullptr) note(flow, taken, sum);
   const auto go = [&](LaneIndex lane) { hand_over(run, lane); };
   // What a chunk waits for may have departed one latency ago: nothing later may be forgotten.
   run.set_past(std::max<std::int64_t>(now_ - longest_latency_, 0));
@@ -216,14 +235,23 @@ void FairModel::end(std::uint32_t slot) {
 }
 
 /// Records a chunk's way: every link from when its bytes began to flow until the last one was there.
-void FairModel::note(const Flow& flow, std::int64_t sum_begin, std::int64_t arrival) {
+void FairModel::note(const Flow& flow, const FlowService::Served& taken, const FlowService::Served& sum) {
   const ChunkId chunk{flow.transfer, flow.chunk.chunk};
   const std::uint32_t way = flow.path->end - flow.path->begin;
   const bool is_added = flow.reduces && flow.path->reduce_end != flow.path->end;
   const std::uint32_t steps = is_added ? way + 1 : way;
-  for (std::uint32_t i = 0; i < way; ++i) flow.run->history->service(chunk, i, steps, flow.begin, now_);
-  if (!is_added) return;
-  flow.run->history->service(chunk, way, steps, sum_begin, arrival);
+  const auto record = [&](std::uint32_t step, std::int64_t begin, std::int64_t done) {
+    flow.run->history->service(chunk, step, steps, begin, done);
+  };
+  for (std::uint32_t i = 0; i < way; ++i) record(i, flow.begin, now_);
+  const CompiledSchedule& compiled = flow.run->compiled();
+  if (service_.source_step(compiled, *flow.path) != FlowService::no_step) {
+    record(0, flow.handled.begin, flow.handled.done);
+  }
+  if (service_.destination_step(compiled, *flow.path) != FlowService::no_step) {
+    record(way - 1, taken.begin, taken.done);
+  }
+  if (is_added) record(way, sum.begin, sum.done);
 }
 
 void FairModel::settle_waits() {

@@ -16,8 +16,9 @@
 namespace espalier::sim {
 
 /// The event loop of the `fair` model (docs/fair.md): a chunk is a flow that shares links and backplanes max-min
-/// fairly. One event when a flow begins and one when it ends; rates are worked out once at the end of every moment, for
-/// the flows that are touched. Of a connection, one route of a run, one flow moves at a time.
+/// fairly. One event when a flow begins and one when it ends, and one when it asks its source's processor, where
+/// messages cost that time; rates are worked out once at the end of every moment, for the flows that are touched. Of a
+/// connection, one route of a run, one flow moves at a time.
 ///
 /// Invariants: (1) events are handled in the order of (time, run, transfer, chunk), and what an event causes at its own
 /// time belongs to the same chunk or a later one; (2) between two moments every flow has its max-min rate, and what it
@@ -60,6 +61,8 @@ class FairModel final : public RunningModel {
     const Path* path = nullptr;
     std::int64_t latency = 0;  ///< Of all its links.
     std::int64_t begin = 0;
+    FlowService::Served handled;       ///< By its source's processor, where messages cost that time.
+    bool asks = false;                 ///< It has yet to ask that processor, at `begin`.
     Connection* connection = nullptr;  ///< None where no other lane has its route.
     FlowIndex next = no_flow;          ///< Of those that wait for their turn.
     TransferId transfer;
@@ -85,6 +88,7 @@ class FairModel final : public RunningModel {
   void prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payload);
   void push_begin(std::int64_t time, std::uint32_t slot);
   void handle_moment();
+  void ask(std::uint32_t slot);
   /// For a Timestep: which chunk of its transfer a flow is.
   [[nodiscard]] auto chunk_of() const {
     return [this](std::uint32_t flow) { return flows_[flow].chunk.chunk; };
@@ -94,7 +98,7 @@ class FairModel final : public RunningModel {
   void end(std::uint32_t slot);
   void leave(std::uint32_t slot);
   void give_turn(Connection& connection);
-  void note(const Flow& flow, std::int64_t sum_begin, std::int64_t arrival);
+  void note(const Flow& flow, const FlowService::Served& taken, const FlowService::Served& sum);
   void settle_waits();
   void share();
   void change_rates();

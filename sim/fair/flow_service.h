@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "base/units.h"
@@ -46,32 +47,52 @@ class FlowService {
     return work;
   }
 
-  /// Of all links of a way, with what messages take at both ends.
+  /// Of all links of a way.
   [[nodiscard]] std::int64_t latency(const CompiledSchedule& compiled, const Path& path) const {
     std::int64_t latency = 0;
     for (std::uint32_t i = path.begin; i < path.end; ++i) {
-      const Resource& resource = network_.resources()[compiled.steps()[i]];
-      latency += resource.latency + resource.each;
+      latency += network_.resources()[compiled.steps()[i]].latency;
     }
     return latency;
   }
 
-  struct Sum {
+  /// The step of a way at which its source's processor handles a message, and the one of its destination's; `no_step`
+  /// where messages cost these nothing.
+  [[nodiscard]] std::uint32_t source_step(const CompiledSchedule& compiled, const Path& path) const {
+    return network_.is_processor(compiled.steps()[path.begin]) ? path.begin : no_step;
+  }
+  [[nodiscard]] std::uint32_t destination_step(const CompiledSchedule& compiled, const Path& path) const {
+    return network_.is_processor(compiled.steps()[path.end - 1]) ? path.end - 1 : no_step;
+  }
+  static constexpr std::uint32_t no_step = std::numeric_limits<std::uint32_t>::max();
+
+  /// When one that serves first come, first served begins with a chunk, and is done with it.
+  struct Served {
     std::int64_t begin = 0;
     std::int64_t done = 0;
   };
+  /// A processor handles a chunk that asks at `time`, the `step`-th of its way, after all that it was handed before.
+  Served handle(std::uint32_t processor, const ChunkInService& chunk, std::uint32_t step, std::int64_t time) {
+    std::int64_t duration = network_.resources()[processor].each;
+    if (jitter_.is_on()) duration += jitter_.extra(duration, chunk.order, chunk.chunk, step);
+    return serve(processor, time, duration);
+  }
   /// Adds a chunk whose last byte is there at `time`, the `step`-th of its way, after all that came before it.
-  Sum reduce(std::uint32_t resource, const ChunkInService& chunk, std::uint32_t step, std::int64_t time) {
+  Served reduce(std::uint32_t resource, const ChunkInService& chunk, std::uint32_t step, std::int64_t time) {
     const Bandwidth rate{network_.resources()[resource].bytes_per_second};
     std::int64_t duration = transfer_time(Bytes{chunk.payload}, rate).count;
     if (jitter_.is_on()) duration += jitter_.extra(duration, chunk.order, chunk.chunk, step);
-    const std::int64_t begin = std::max(time, free_at_[resource]);
-    return {begin, free_at_[resource] = begin + duration};
+    return serve(resource, time, duration);
   }
-  /// When a resource has added all that came so far.
+  /// When a resource is done with all that came so far.
   [[nodiscard]] std::int64_t& free_at(std::uint32_t resource) { return free_at_[resource]; }
 
  private:
+  Served serve(std::uint32_t resource, std::int64_t time, std::int64_t duration) {
+    const std::int64_t begin = std::max(time, free_at_[resource]);
+    return {begin, free_at_[resource] = begin + duration};
+  }
+
   const Network& network_;
   Jitter jitter_;
   std::int64_t scale_;

@@ -125,7 +125,9 @@ Result<Topology> with_ranks(const Topology& topology, std::span<const NodeId> no
   for (std::size_t i = 0; i < marked.size(); ++i) {
     if (is_barred[i]) marked[i].relay = true;
   }
-  return Topology::make(topology.name(), std::move(marked), std::move(links));
+  auto some = Topology::make(topology.name(), std::move(marked), std::move(links));
+  if (!some) return some;
+  return std::move(*some).as_altered();
 }
 
 }  // namespace espalier

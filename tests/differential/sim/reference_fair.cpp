@@ -27,6 +27,8 @@ struct FlowChunk {
   std::int64_t latency = 0;
   std::int64_t overhead = 0;
   std::int64_t ready = 0;
+  bool has_asked = false;     ///< Its source's processor, where messages cost that time.
+  std::int64_t earliest = 0;  ///< Then: when it may begin.
   bool has_begun = false;
   bool has_turn = false;  ///< No other flow moves over its connection.
   std::int64_t begin = 0;
@@ -39,10 +41,11 @@ struct FlowChunk {
 
 class FairReference {
  public:
-  FairReference(const Schedule& schedule, const Topology& topology, const sim::Options& options)
+  FairReference(const Schedule& schedule, const Topology& topology, const sim::Options& options, Picoseconds message)
       : schedule_(schedule),
         topology_(topology),
         options_(options),
+        message_(message.count),
         jitter_(options.conditions.jitter_ppm, options.conditions.seed),
         rates_(topology.link_count() + topology.node_count(), 0) {
     for (std::size_t i = 0; i < topology.link_count(); ++i)
@@ -102,6 +105,9 @@ class FairReference {
       std::vector<std::size_t> passed = way.shared;
       const std::size_t sums = topology_.link_count() + topology_.node_count();
       if (way.reduced_at) passed.push_back(sums + way.reduced_at->index());
+      for (const Rank end : {schedule_.src(schedule_.transfers[t]), schedule_.dst(schedule_.transfers[t])}) {
+        if (has_processor(end)) passed.push_back(sums + topology_.node_count() + end.index());
+      }
       return passed;
     });
     for (FlowChunk& chunk : chunks_) {
@@ -133,7 +139,19 @@ class FairReference {
            schedule_.src(schedule_.transfers[other.transfer]) == schedule_.src(schedule_.transfers[chunk.transfer]);
   }
 
-  /// When the chunk's bytes begin to flow; nothing while that is not known. Sets `ready`.
+  /// Whether a rank's processor handles what this end of a chunk's way sends or gets.
+  [[nodiscard]] bool has_processor(Rank end) const { return message_ > 0 && end.index() < topology_.rank_count(); }
+
+  /// When the processor is done with a chunk that asks at `time`, the `step`-th of its way.
+  std::int64_t handle(const FlowChunk& chunk, Rank rank, std::int64_t time, std::size_t step) {
+    std::int64_t& free_at = processors_[rank.index()];
+    const auto number = static_cast<std::uint32_t>(chunk.transfer);
+    const std::int64_t extra = jitter_.extra(message_, number, chunk.index, static_cast<std::uint32_t>(step));
+    return free_at = std::max(time, free_at) + message_ + extra;
+  }
+
+  /// When the chunk asks its source's processor, or without one its bytes begin to flow; nothing while that is not
+  /// known. Sets `ready`, and `earliest` to when it asks.
   std::optional<std::int64_t> find_begin(std::size_t position) {
     FlowChunk& chunk = chunks_[position];
     const Transfer& mine = schedule_.transfers[chunk.transfer];
@@ -165,7 +183,9 @@ class FairReference {
       if (needs_departure) ready = std::max(ready, *other.departed);
     }
     chunk.ready = ready;
-    return std::max(ready + chunk.overhead + chunk.latency, known);
+    chunk.earliest = ready + chunk.overhead;
+    if (!has_processor(schedule_.src(mine))) chunk.earliest += chunk.latency;
+    return std::max(chunk.earliest, known);
   }
 
   std::int64_t next_moment() {
@@ -175,6 +195,10 @@ class FairReference {
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
       const FlowChunk& chunk = chunks_[i];
       if (chunk.end) continue;
+      if (chunk.has_asked && !chunk.has_begun) {
+        consider(std::max(chunk.earliest, now_));
+        continue;
+      }
       if (!chunk.has_begun) {
         if (const auto begin = find_begin(i)) consider(*begin);
         continue;
@@ -201,9 +225,17 @@ class FairReference {
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
       FlowChunk& chunk = chunks_[i];
       if (chunk.end) continue;
+      const Rank src = schedule_.src(schedule_.transfers[chunk.transfer]);
+      if (!chunk.has_asked) {
+        const auto asked = find_begin(i);
+        if (!asked || *asked != now_) continue;
+        chunk.has_asked = true;
+        if (!has_processor(src)) continue_at(chunk, now_);
+        if (has_processor(src)) continue_at(chunk, handle(chunk, src, chunk.earliest, 0) + chunk.latency);
+        return true;
+      }
       if (!chunk.has_begun) {
-        const auto begin = find_begin(i);
-        if (!begin || *begin != now_) continue;
+        if (chunk.earliest > now_) continue;
         chunk.has_begun = true;
         chunk.begin = now_;
         chunk.has_turn =
@@ -238,16 +270,25 @@ class FairReference {
     if (first != nullptr && ended.bytes.length() > 0) first->has_turn = true;
   }
 
+  /// It begins then, or at once where that is over.
+  void continue_at(FlowChunk& chunk, std::int64_t time) const { chunk.earliest = std::max(time, now_); }
+
   void finish(FlowChunk& chunk) {
+    const Transfer& transfer = schedule_.transfers[chunk.transfer];
+    const std::size_t processors = has_processor(schedule_.src(transfer)) ? 1 : 0;
     chunk.end = now_;
     chunk.departed = now_ - chunk.latency;
     chunk.arrived = now_;
+    std::size_t passed = chunk.shared.size() + processors;
+    if (has_processor(schedule_.dst(transfer))) {
+      chunk.arrived = handle(chunk, schedule_.dst(transfer), now_, passed++);
+    }
     if (!chunk.reduced_at) return;
     std::int64_t& free_at = reductions_[chunk.reduced_at->index()];
     const Bandwidth rate = topology_.node(*chunk.reduced_at).reduce_bandwidth;
     const std::int64_t busy = transfer_time(Bytes{chunk.bytes.length()}, rate).count;
-    const auto steps = static_cast<std::uint32_t>(chunk.shared.size());
-    free_at = std::max(now_, free_at) + busy +
+    const auto steps = static_cast<std::uint32_t>(passed);
+    free_at = std::max(*chunk.arrived, free_at) + busy +
               jitter_.extra(busy, static_cast<std::uint32_t>(chunk.transfer), chunk.index, steps);
     chunk.arrived = free_at;
     added_from_[{chunk.transfer, chunk.index}] =
@@ -316,11 +357,13 @@ class FairReference {
   const Schedule& schedule_;
   const Topology& topology_;
   const sim::Options& options_;
+  std::int64_t message_;
   sim::Jitter jitter_;
   std::vector<std::int64_t> rates_;  // of links, then of backplanes; 0: none
   std::int64_t scale_ = 1;
   std::int64_t now_ = 0;
   std::vector<FlowChunk> chunks_;                   // in program order
+  std::map<std::size_t, std::int64_t> processors_;  // by rank: when it is done with all that came
   std::map<std::size_t, std::int64_t> reductions_;  // by node: when it is done with all that came
   std::map<std::pair<std::size_t, std::uint32_t>, std::int64_t> added_from_;
 };
@@ -328,8 +371,8 @@ class FairReference {
 }  // namespace
 
 ReferenceRun simulate_fair_by_definition(const Schedule& schedule, const Topology& topology,
-                                         const sim::Options& options) {
-  return FairReference(schedule, topology, options).run();
+                                         const sim::Options& options, Picoseconds message) {
+  return FairReference(schedule, topology, options, message).run();
 }
 
 }  // namespace espalier::test

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "forecast/candidate_runs.h"
 #include "planners/nccl/nccl.h"
 #include "planners/planner.h"
 #include "profile/read_profile.h"
@@ -61,6 +62,29 @@ TEST(ProfiledRuns, RingIsItsClosedForm) {
     const double steps = 14, shard = static_cast<double>(size) / 8 / 225e9;
     EXPECT_NEAR(run->report.elapsed.seconds(), 11e-6 + steps * (2e-6 + shard), 1e-10) << size;
   }
+}
+
+/// A ring that leaves out every other of its transfers would take half the time; nobody runs it.
+TEST(ProfiledRuns, NoSchedulePassesThatBreaksARule) {
+  const Topology topology = machine("dgx-h100");
+  const Collective collective = on(topology, CollectiveKind::all_reduce);
+  planners::Candidates candidates = candidates_of(topology, collective, planners::all_planners().first(1));
+  const Schedule whole = candidates.made.front().schedule;
+  Schedule half = whole;
+  std::erase_if(half.transfers, [kept = true](const Transfer&) mutable { return kept = !kept; });
+  candidates.made.clear();
+  candidates.made.push_back({"half", half, planners::ChunkModel(half, topology)});
+  candidates.made.push_back({"whole", whole, planners::ChunkModel(whole, topology)});
+  ProfiledRuns profiled(topology, candidates, {plain_profile(), {1'000'000}, {}, 4, {}, sim::ModelKind::link, {}});
+  CandidateRuns on_links(topology, candidates, {});
+  const auto refused = profiled.run("half", {1 << 20});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("breaks rule"), std::string::npos) << refused.error().message;
+  const auto refused_on_links = on_links.run("half", {1 << 20});
+  ASSERT_FALSE(refused_on_links);
+  EXPECT_NE(refused_on_links.error().message.find("breaks rule"), std::string::npos);
+  EXPECT_TRUE(profiled.run("whole", {1 << 20}));
+  EXPECT_TRUE(on_links.run("whole", {1 << 20}));
 }
 
 TEST(ProfiledRuns, NcclTakesWhatItsTunerCountsLeast) {
