@@ -69,5 +69,6 @@ PYBIND11_MODULE(_espalier, module) {
   bind_communicator(module);
   bind_launch(module);
   bind_calibrate(module);
+  bind_estimate(module);
   bind_engine(module);
 }

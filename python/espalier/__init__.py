@@ -27,6 +27,7 @@ from .errors import Error
 from ._calibrate import Calibration, calibrate
 from ._compare import Comparison, compare
 from ._communicator import Communicator, Handle
+from ._estimate import Estimate, estimate
 from ._gossip import Gossip, gossip
 from ._launch import run
 from ._plans import Bound, Breach, Schedule, bound, plan, planners
@@ -35,5 +36,5 @@ from ._sweep import sweep
 from ._tables import Table
 from ._units import parse_size
 
-__all__ = ["Bound", "Breach", "Calibration", "Communicator", "Comparison", "Error", "Gossip", "Handle", "Schedule", "Simulation", "Simulator", "Table", "Topology",
-           "bound", "calibrate", "compare", "gossip", "parse_size", "plan", "planners", "run", "simulate", "sweep"]
+__all__ = ["Bound", "Breach", "Calibration", "Communicator", "Comparison", "Error", "Estimate", "Gossip", "Handle", "Schedule", "Simulation", "Simulator", "Table", "Topology",
+           "bound", "calibrate", "compare", "estimate", "gossip", "parse_size", "plan", "planners", "run", "simulate", "sweep"]
