@@ -1,4 +1,4 @@
-#include "cli/jobs/diagnosis_runs.h"
+#include "cli/measured/diagnosis_runs.h"
 
 #include <algorithm>
 #include <utility>
