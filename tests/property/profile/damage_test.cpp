@@ -44,8 +44,8 @@ TEST(Damage, LikeDamageGivesEqualPredictions) {
     if (has_root(kind)) continue;
     const Bytes size = test::one_of(random, sizes);
     const auto options = test::options_of(machine);
-    const auto first = test::run_nccl(*one, test::on(*one, kind), size, options);
-    const auto second = test::run_nccl(*two, test::on(*two, kind), size, options);
+    const auto first = espalier::test::run_nccl(*one, test::on(*one, kind), size, options);
+    const auto second = espalier::test::run_nccl(*two, test::on(*two, kind), size, options);
     const std::string what = machine.name + " " + std::string(to_string(kind)) + " " + std::to_string(size.count) +
                              " without" + name_of(topology, parts) + " or" + name_of(topology, other);
     ASSERT_EQ(first.has_value(), second.has_value()) << what;

@@ -81,9 +81,9 @@ TEST(IdleGpus, NcclTakesAsLongAsWithoutThem) {
     const CollectiveKind kind = random.below(2) == 0 ? CollectiveKind::all_reduce : CollectiveKind::all_to_all;
     const Bytes size{std::int64_t{1} << (16 + random.below(12))};
     const auto options = test::options_of(machine);
-    const auto of_group = test::run_nccl(*group, test::on(*group, kind), size, options);
+    const auto of_group = espalier::test::run_nccl(*group, test::on(*group, kind), size, options);
     if (!rest || needs_idle(*group)) continue;  // There is no other way than through them.
-    const auto of_rest = test::run_nccl(*rest, test::on(*rest, kind), size, options);
+    const auto of_rest = espalier::test::run_nccl(*rest, test::on(*rest, kind), size, options);
     ASSERT_EQ(of_group.has_value(), of_rest.has_value()) << machine.name << " " << seed;
     if (!of_rest) continue;
     EXPECT_EQ(of_group->by, of_rest->by) << machine.name << " " << seed;

@@ -106,7 +106,7 @@ std::map<std::string, double> answers(const Topology& topology, CollectiveKind k
       planners::make_candidates(topology, test::on(topology, kind), planners::all_planners(), options);
   if (!candidates) return times;
   times["bound"] = to_double(candidates->bound.time_per_byte) * 1e9;
-  forecast::CandidateRuns::Options how;
+  forecast::RunOptions how;
   how.profile = software;
   forecast::CandidateRuns runs(topology, *candidates, how);
   if (candidates->made.empty()) return times;
