@@ -15,7 +15,7 @@
 namespace espalier::report {
 namespace {
 
-constexpr double least_names = 80, plot = 900, margin = 16, lane_height = 16, head = 64;
+constexpr double least_lane_names = 80, plot = 900, margin = 16, lane_height = 16, head = 64;
 /// Spans are drawn to so many columns; what is closer is one.
 constexpr std::size_t columns = 3600;
 
@@ -42,7 +42,7 @@ class TimelinePicture {
     choose_lanes();
     std::vector<std::string> lane_names;
     for (const DrawnLane& lane : lanes_) lane_names.push_back(lane.name);
-    names_ = names_width(lane_names, least_names);
+    names_ = names_width(lane_names, least_lane_names);
   }
 
   std::string write() {

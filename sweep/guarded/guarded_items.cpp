@@ -63,9 +63,9 @@ bool do_items(const std::vector<std::size_t>& items, unsigned threads, const DoI
 }
 
 /// Has items done by workers, and passes on their lines. Single-threaded, so that it may fork.
-class Foreman {
+class Dispatcher {
  public:
-  Foreman(unsigned threads, const DoItem& work, int lines) : threads_(threads), work_(work), lines_(lines) {}
+  Dispatcher(unsigned threads, const DoItem& work, int lines) : threads_(threads), work_(work), lines_(lines) {}
 
   bool do_all(std::vector<std::size_t> items) {
     while (!items.empty() && !is_stopped_) {
@@ -125,7 +125,7 @@ class Foreman {
 GuardedItems::GuardedItems(std::vector<std::size_t> items, unsigned threads, DoItem work)
     : items_(std::move(items)), threads_(threads), work_(std::move(work)) {
   if (!may_use_workers()) return;
-  const auto worker = start_worker([&](int lines) { return Foreman(threads_, work_, lines).do_all(items_); });
+  const auto worker = start_worker([&](int lines) { return Dispatcher(threads_, work_, lines).do_all(items_); });
   if (!worker) return;  // They are done here, unguarded.
   supervisor_ = worker->process;
   lines_ = worker->lines;

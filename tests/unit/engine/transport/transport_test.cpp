@@ -1,4 +1,5 @@
-// What every transport must do, whatever it is made of. A new one is a row in `every_machine`, or in `all_cases`.
+// What every transport must do, whatever it is made of. A new one is a row in `every_machine`, or in
+// `all_transport_cases`.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -45,7 +46,7 @@ const std::array every_machine = {Case{"shm", TransportChoice::shm, {}, "shm", "
                                   Case{"loopbackAndShm", TransportChoice::shm, same_parity, "shm", "loopback"}};
 
 /// Verbs only where there is a device: scripts/verbs-vm boots a machine with one.
-std::vector<Case> all_cases() {
+std::vector<Case> all_transport_cases() {
   std::vector<Case> cases(every_machine.begin(), every_machine.end());
   if (has_verbs()) {
     cases.push_back({"verbs", TransportChoice::verbs, {}, "verbs", "verbs"});
@@ -348,7 +349,7 @@ TEST_P(TransportConformance, EndsACallThatIsAborted) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TransportConformance, ::testing::ValuesIn(all_cases()),
+INSTANTIATE_TEST_SUITE_P(All, TransportConformance, ::testing::ValuesIn(all_transport_cases()),
                          [](const auto& transports) { return std::string(transports.param.name); });
 
 }  // namespace
