@@ -30,10 +30,10 @@ target_compile_options(espalier_options INTERFACE
   # By default g++ collects garbage that fits in memory: 4 to 12 % of the time of a large source.
   $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=600000>)
 
-# espalier_unite(NAME): with ESPALIER_UNITY, a target's sources are compiled eight at a time (or as many as it says), in their
+# espalier_unite(NAME): with ESPALIER_UNITY, a target's sources are compiled sixteen at a time (or as many as it says), in their
 # order: templates of the libraries are compiled once for all of them. Names in anonymous namespaces must differ in a target
 # therefore.
-set(espalier_unity_batch 8)
+set(espalier_unity_batch 16)
 if(ESPALIER_UNITY MATCHES "^[0-9]+$" AND ESPALIER_UNITY GREATER 1)
   set(espalier_unity_batch ${ESPALIER_UNITY})
 endif()
