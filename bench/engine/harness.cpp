@@ -25,7 +25,6 @@ namespace {
 constexpr std::array<std::string_view, 4> collective_names = {"all_reduce", "broadcast", "all_gather",
                                                               "reduce_scatter"};
 constexpr std::size_t warm_up_calls = 3;
-constexpr double warm_up_seconds = 0.05;
 constexpr double slow_yield_us = 300;
 constexpr std::uint32_t sleeps_after_slow_yield = 256;
 constexpr std::uint32_t barrier_looks = 20'000;  ///< Some tens of microseconds.
@@ -116,6 +115,8 @@ Options parse_options(int argc, char** argv) {
       for (const std::string& cell : split(value, ',')) options.cells.push_back(parse_cell(cell));
     } else if (name == "--seconds") {
       options.seconds = std::atof(value.c_str());
+    } else if (name == "--warm-up") {
+      options.warm_up = std::atof(value.c_str());
     } else if (name == "--pin") {
       options.pin = value == "yes";
     } else if (name == "--board") {
@@ -214,13 +215,12 @@ std::size_t count_wrong(const Cell& cell, int rank, int ranks, const float* data
   return wrong;
 }
 
-void time_calls(Board& board, std::size_t participant, std::size_t participants, const Cell& cell, double seconds,
-                const std::function<void()>& call) {
-  // Also long enough for cores that were idle to be at their usual speed.
+void time_calls(Board& board, std::size_t participant, std::size_t participants, const Cell& cell,
+                const Options& options, const std::function<void()>& call) {
   if (participant == 0) board.stop_before = UINT32_MAX;
   const double woken = now_us();
   for (std::uint32_t i = 0;; ++i) {
-    const bool is_warm = i >= warm_up_calls && now_us() - woken > warm_up_seconds * 1e6;
+    const bool is_warm = i >= warm_up_calls && now_us() - woken > options.warm_up * 1e6;
     if (participant == 0 && is_warm) board.stop_before = i;
     wait_for_all(board, participants);
     if (i >= board.stop_before) break;
@@ -232,7 +232,7 @@ void time_calls(Board& board, std::size_t participant, std::size_t participants,
   const double begin = now_us();
   for (std::uint32_t i = 0; i < cell.iterations; ++i) {
     // A participant that still looks at the last iteration's limit finds it above that iteration.
-    if (participant == 0 && now_us() - begin > seconds * 1e6) board.stop_before = i;
+    if (participant == 0 && now_us() - begin > options.seconds * 1e6) board.stop_before = i;
     wait_for_all(board, participants);
     if (i >= board.stop_before) break;
     const double start = now_us();
@@ -270,7 +270,7 @@ void measure(Board& board, int rank, const std::string& engine, const Options& o
   const std::size_t wrong = count_wrong(cell, rank, options.ranks, data, output);
   board.wrong += static_cast<std::uint32_t>(std::min<std::size_t>(wrong, UINT32_MAX));
   std::fill_n(data, elements_of(cell), 0.0F);
-  time_calls(board, static_cast<std::size_t>(rank), participants, cell, options.seconds, call);
+  time_calls(board, static_cast<std::size_t>(rank), participants, cell, options, call);
   if (rank == 0) print_result(board, participants, engine, options, cell);
   wait_for_all(board, participants);
 }

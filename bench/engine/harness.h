@@ -28,13 +28,14 @@ struct Options {
   std::string variant;
   int ranks = 2;
   std::vector<Cell> cells;
-  double seconds = 3;  ///< a cell ends after this time even if iterations are left
-  bool pin = false;    ///< each rank to one core, in turn
-  std::string board;   ///< the file that ranks map as their board, where they are not forked by the driver
+  double seconds = 3;     ///< a cell ends after this time even if iterations are left
+  double warm_up = 0.05;  ///< seconds; long enough for cores that were idle to be at their usual speed
+  bool pin = false;       ///< each rank to one core, in turn
+  std::string board;      ///< the file that ranks map as their board, where they are not forked by the driver
 };
 
-/// --variant NAME --ranks N --cells collective:bytes:iterations,... --seconds S --pin yes|no --board FILE. Ends the
-/// process on misuse.
+/// --variant NAME --ranks N --cells collective:bytes:iterations,... --seconds S --warm-up S --pin yes|no --board
+/// FILE. Ends the process on misuse.
 Options parse_options(int argc, char** argv);
 
 inline constexpr std::size_t most_ranks = 8;
@@ -90,8 +91,8 @@ void fill(const Cell& cell, int rank, int ranks, float* data);
 std::size_t count_wrong(const Cell& cell, int rank, int ranks, const float* data, const float* output);
 
 /// Runs `call` once for each iteration behind a barrier and writes its times to the board.
-void time_calls(Board& board, std::size_t participant, std::size_t participants, const Cell& cell, double seconds,
-                const std::function<void()>& call);
+void time_calls(Board& board, std::size_t participant, std::size_t participants, const Cell& cell,
+                const Options& options, const std::function<void()>& call);
 
 /// One line of JSON: minimum, median and mean over the iterations of the slowest participant's time.
 void print_result(Board& board, std::size_t participants, const std::string& engine, const Options& options,

@@ -93,7 +93,7 @@ void run_cell(Board& board, const Options& options, const Cell& cell) {
   }
   const auto time_part = [&](std::size_t part) {
     pin_to_core(part);
-    time_calls(board, part, threads, cell, options.seconds, [&] { run_part(part); });
+    time_calls(board, part, threads, cell, options, [&] { run_part(part); });
   };
   std::vector<std::thread> parts;
   for (std::size_t part = 0; part < threads; ++part) parts.emplace_back(time_part, part);

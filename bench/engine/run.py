@@ -95,7 +95,7 @@ class Runner:
         driver = [str(self.drivers / f"bench_engine_{engine}")]
         # Spinning real-time ranks would stay together on a core where they happened to start.
         options = ["--variant", variant, "--cells", cells, "--seconds", str(self.arguments.seconds),
-                   "--pin", "yes" if self.arguments.realtime else "no"]
+                   "--warm-up", str(self.arguments.warm_up), "--pin", "yes" if self.arguments.realtime else "no"]
         priority = REAL_TIME if self.arguments.realtime else []
         if engine == "openmpi":
             # Told of too many ranks, it yields while it waits.
@@ -321,6 +321,7 @@ def parse_arguments():
     parser.add_argument("--quick", action="store_true", help="few cells and calls")
     parser.add_argument("--json", metavar="FILE", help="also write every result")
     arguments = parser.parse_args()
+    arguments.warm_up = 0.05
     short = arguments.against_peers
     arguments.effort = arguments.effort or (0.2 if short else 1)
     arguments.seconds = arguments.seconds or (0.05 if short else 3)

@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
   for (const auto& [variant, run] :
        {std::pair{"duplex", &run_duplex}, std::pair{"stream per core", &run_stream_per_core}}) {
     options.variant = variant;
-    time_calls(*board, 0, 1, cell, options.seconds, [&streams, run = run] { run(streams); });
+    time_calls(*board, 0, 1, cell, options, [&streams, run = run] { run(streams); });
     print_result(*board, 1, "tcp_limit", options, cell);
   }
   return 0;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/executor/clock.h"
+#include "engine/executor/pause.h"
 
 namespace espalier::engine {
 namespace {
@@ -23,14 +24,6 @@ constexpr std::uint32_t max_backoff = 4096;
 /// A program that computes and is as important as ranks takes its slice nearly every time that it can have it; one that
 /// is nice does once in a hundred, and costs less than sleeps do.
 constexpr std::uint32_t rare_yields = 16;
-
-void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 }  // namespace
 

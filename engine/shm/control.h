@@ -55,8 +55,10 @@ inline constexpr std::int64_t most_shown_bytes = std::int64_t{16} << 10;
 /// one more wait for them: between two members that wait is short, and more than this together leaves a core's cache.
 constexpr std::int64_t most_shown_bytes_of(std::uint32_t members) {
   constexpr std::int64_t together = std::int64_t{128} << 10;
-  return members == 2 ? most_shown_bytes / 2 : std::min(most_shown_bytes, together / members);
+  return members == 2 ? most_shown_bytes / 4 : std::min(most_shown_bytes, together / members);
 }
+/// The same of two members whose memory is private: by streams each byte would go through shared memory twice as well.
+inline constexpr std::int64_t most_private_shown_bytes = std::int64_t{32} << 10;
 /// Bytes of a block of a BlockExchange: the places of all ranks together should stay in the last-level cache.
 constexpr std::int64_t exchanged_block_bytes(std::uint32_t members) {
   constexpr std::int64_t all_bytes = std::int64_t{12} << 20;
@@ -82,9 +84,10 @@ struct SharedControl {
   std::array<SharedCall, call_window> calls;
   alignas(128) std::atomic<std::uint64_t> entered;  ///< The newest call.
   std::atomic<std::uint64_t> exchanged;  ///< The newest exchange or call of kernels: what others showed in it was read.
-  std::atomic<std::uint32_t> has_left;   ///< 1 when no more calls will come.
-  SharedBufferId inputs;                 ///< The ring of small inputs; written before the first call that shows one.
-  SharedBufferId blocks;                 ///< The places of a BlockExchange, likewise.
+  /// 1 when no more calls will come. Who waits for this rank looks here, so nothing that it writes often is beside it.
+  alignas(128) std::atomic<std::uint32_t> has_left;
+  SharedBufferId inputs;  ///< The ring of small inputs; written before the first call that shows one.
+  SharedBufferId blocks;  ///< The places of a BlockExchange, likewise.
   /// The newest call for whose kernels this rank has shown memory; written after `kernel_memory`.
   alignas(128) std::atomic<std::uint64_t> kernel_call;
   SharedBufferId kernel_memory;  ///< Of its device. Nobody shows another before all have read this one.
@@ -96,7 +99,7 @@ struct SharedControl {
   }
   // A call that shows its input is in the window until all members have read it, with one part of the ring lost where
   // it turns.
-  static_assert((call_window + 2) * most_shown_bytes <= shown_inputs_bytes);
+  static_assert((call_window + 2) * std::max(most_shown_bytes, most_private_shown_bytes) <= shown_inputs_bytes);
 
   [[nodiscard]] SharedStreams& streams(std::uint32_t member) {
     return reinterpret_cast<SharedStreams*>(this + 1)[member];

@@ -14,7 +14,8 @@ namespace espalier::engine {
 /// the order of the members. One word from rank to rank is the least that a sum of all can do with.
 class InputExchange final : public WholeCall {
  public:
-  InputExchange(ShmGroup& group, const RankProgram& program, DeviceQueue& queue);
+  /// `of_private`: of private memory alone; where a member's is shared, the program runs instead.
+  InputExchange(ShmGroup& group, const RankProgram& program, DeviceQueue& queue, bool of_private);
 
   Result<void> begin(const StreamCall& call, Recorder* recorder) override;
   Progress advance() override;
@@ -23,17 +24,22 @@ class InputExchange final : public WholeCall {
   [[nodiscard]] Stall find_stall() const override;
 
  private:
-  enum class Step : std::uint8_t { show, collect, add };
+  enum class Step : std::uint8_t { show, collect, add, declined };
 
   [[nodiscard]] bool fits_in_call() const { return bytes_ <= most_inline_bytes; }
+  /// Where this rank's input is shown. Errors: unavailable.
+  Result<std::byte*> find_place();
   /// Shows the call with its input.
   void publish();
+  /// Fetches an input along with the word that says that it is there: one wait for the other core, not two.
+  void fetch_early(ShmPeer& peer);
   /// Looks for the inputs of the members that are missing. False: some are.
   bool collect();
 
   ShmGroup& group_;
   DeviceQueue& queue_;
   std::int64_t bytes_;
+  bool of_private_;
   const StreamCall* call_ = nullptr;
   Step step_ = Step::show;
   std::uint64_t mark_ = 0;            ///< Of what the device has.

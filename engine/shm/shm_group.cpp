@@ -120,10 +120,11 @@ std::unique_ptr<WholeCall> ShmGroup::make_whole_call(const WholeCallShape& shape
   if (!all_share_memory_ || shape.captured_by != nullptr) return nullptr;
   if (shape.kind != CollectiveKind::all_reduce || !shape.may_be_replaced) return nullptr;
   if (shape.size.count <= most_shown_bytes_of(members))
-    return std::make_unique<InputExchange>(*this, shape.program, queue);
-  // Two send each other no more by streams, and need not wait for all; devices reach each other without the host.
-  if (members == 2 || share_device_memory_) return nullptr;
-  return std::make_unique<BlockExchange>(*this, shape.program, queue);
+    return std::make_unique<InputExchange>(*this, shape.program, queue, false);
+  if (share_device_memory_) return nullptr;  // Devices reach each other without the host.
+  if (members > 2) return std::make_unique<BlockExchange>(*this, shape.program, queue);
+  if (shape.size.count > most_private_shown_bytes) return nullptr;
+  return std::make_unique<InputExchange>(*this, shape.program, queue, true);
 }
 
 /// The same on all members of this machine: what decides is the schedule and what they said when the group was made.
@@ -180,6 +181,14 @@ SharedPlace ShmGroup::place_of(const StreamCall& call, Place place, std::int64_t
 
 void ShmGroup::enter(const StreamCall& call) {
   if (neighbours_.empty()) return;
+  describe(call);
+  publish(call.header->sequence);
+  for (const Stream& stream : call.program->streams) {
+    if (ShmPeer* peer = peers_[stream.peer.index()].get()) peer->mark();
+  }
+}
+
+void ShmGroup::describe(const StreamCall& call) {
   const RankProgram& program = *call.program;
   SharedCall& own = own_call(call.header->sequence);
   own.header = *call.header;
@@ -195,10 +204,6 @@ void ShmGroup::enter(const StreamCall& call) {
   }
   const auto outgoing = std::ranges::count_if(program.streams, [](const Stream& stream) { return stream.is_outgoing; });
   own.sender_assists = outgoing == 1 && !transport_.is_oversubscribed() ? 1 : 0;
-  publish(call.header->sequence);
-  for (const Stream& stream : program.streams) {
-    if (ShmPeer* peer = peers_[stream.peer.index()].get()) peer->mark();
-  }
 }
 
 void ShmGroup::publish(std::uint64_t sequence) {

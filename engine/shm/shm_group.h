@@ -45,6 +45,8 @@ class ShmGroup final : public GroupTransport {
   [[nodiscard]] SharedCall& own_call(std::uint64_t sequence) {
     return control().calls[sequence % SharedControl::call_window];
   }
+  /// Fills in a call's place in the window: what is called, and with which memories.
+  void describe(const StreamCall& call);
   /// Shows a call whose place in the window is filled in.
   void publish(std::uint64_t sequence);
   void mark_all();

@@ -78,6 +78,8 @@ class ShmPeer {
   }
   /// The ring of inputs that the peer shows, mapped here, once it has entered a call that is an exchange.
   Result<const std::byte*> shown_inputs();
+  /// Whether it is mapped already.
+  [[nodiscard]] bool has_shown_inputs() const { return shown_inputs_ != nullptr; }
 
   /// This rank's progress on a stream as published to the peer, and the peer's.
   [[nodiscard]] SharedStream& own_stream(std::uint32_t number) { return own_->stream(peer_.member, number); }

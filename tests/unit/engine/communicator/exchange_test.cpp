@@ -88,6 +88,34 @@ TEST(Exchange, GoesBlockByBlockWhereMemoryIsPrivate) {
   }
 }
 
+TEST(Exchange, IsOfPrivateMemoryAloneBetweenTwoWhereItIsLarger) {
+  PlannedSource planned("flat");
+  for (const bool is_late : {false, true}) {
+    JobOptions options = in_memory();
+    if (is_late) options.make_device = [] { return std::make_unique<test::LateDevice>(); };
+    run_ranks(2, replaceable(planned), std::move(options), [&](Communicator& communicator) {
+      const std::int64_t least = engine::most_shown_bytes_of(2);
+      const std::int64_t most = engine::most_private_shown_bytes;
+      const auto registered_on = [&](std::uint32_t rank) {
+        return communicator.rank() == rank ? Memory::registered : Memory::plain;
+      };
+      std::uint64_t seed = 0;
+      // The ring turns, with inputs in it that were shown and those that the streams took the place of.
+      const std::int64_t rounds = is_late ? 2 : engine::shown_inputs_bytes / most;
+      for (std::int64_t round = 0; round < rounds; ++round) {
+        for (const std::int64_t bytes : {least, least + 4, std::int64_t{12'004}, most - 4, most, most + 4}) {
+          const bool in_place = round % 2 == 0;
+          run_case(communicator, sum_of_floats(2, bytes, ++seed), Memory::plain, in_place);
+          run_case(communicator, sum_of_floats(2, bytes, ++seed), registered_on(0), in_place);
+          run_case(communicator, sum_of_floats(2, bytes, ++seed), registered_on(1), in_place);
+          run_case(communicator, sum_of_floats(2, bytes, ++seed), Memory::registered, in_place);
+          if (::testing::Test::HasFailure()) return communicator.abort("a test failed");
+        }
+      }
+    });
+  }
+}
+
 TEST(Exchange, AddsEveryTypeWithEveryOperation) {
   PlannedSource planned("star");
   run_ranks(4, replaceable(planned), in_memory(), [&](Communicator& communicator) {
