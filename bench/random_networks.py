@@ -88,7 +88,8 @@ def mixed(net, rng, n):
 
 def torus(net, rng, n):
     """A torus of two or three dimensions without one cable of twenty."""
-    dims = {65: (5, 13), 96: (4, 4, 6), 128: (4, 4, 8), 192: (12, 16), 256: (8, 8, 4), 384: (8, 8, 6), 512: (8, 8, 8)}[n]
+    dims = {65: (5, 13), 96: (4, 4, 6), 128: (4, 4, 8), 192: (12, 16), 256: (8, 8, 4), 384: (8, 8, 6), 512: (8, 8, 8),
+            1024: (8, 8, 16)}[n]  # fmt: skip
     edges, step = set(), 1
     for size in dims:
         for i in range(n):
@@ -182,8 +183,8 @@ def make_network(kind, n, seed):
     return net
 
 
-def network_names(count):
+def network_names(count, sizes=SIZES):
     """So many of them: all kinds and sizes in turn."""
     kinds = list(KINDS)
     for i in range(count):
-        yield kinds[i % len(kinds)], SIZES[i // len(kinds) % len(SIZES)], i // (len(kinds) * len(SIZES)) + 1
+        yield kinds[i % len(kinds)], sizes[i // len(kinds) % len(sizes)], i // (len(kinds) * len(sizes)) + 1

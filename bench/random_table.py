@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""How near `auto` comes to the floor, and to one greedy tree, on random networks of 65 to 512 ranks, for docs/benchmarks.md.
+"""How near `auto` comes to the floor, and to the best of simple schemes, on random networks of 65 to 512 ranks, for docs/benchmarks.md.
 
     bench/random_table.py run build/release/espalier RESULTS [--networks N] [--collectives LIST] [--filter TEXT] [--limit SECONDS]
     bench/random_table.py table RESULTS [BEFORE]
 
 `run` simulates 256 MiB by auto on the networks of random_networks.py and appends a line of JSON for each to RESULTS; what stands there is
-not run again. For an all_reduce far from the floor it also finds the best single tree up and down, by its loads. `table` prints by collective and kind of network
+not run again. Where that is more than 3 % below the floor it also has what simple schemes reach at most, by their loads (simple_schemes.py). `table` prints by collective and kind of network
 how much of the floor is reached, beside what another file of results says of the same networks.
 """
 import argparse
 import functools
-import heapq
 import json
 import pathlib
 import statistics
@@ -18,75 +17,31 @@ import sys
 import tempfile
 
 from bound_table import add_row, measured, results_of
-from random_networks import KINDS, make_network, network_names
+from random_networks import KINDS, SIZES, make_network, network_names
+from simple_schemes import simple_rates
 
+NEAR = 0.97  # Of the floor, or of the best that is known.
+SIMPLE = ["all_reduce", "all_gather", "reduce_scatter", "broadcast"]
 COLLECTIVES = ["all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "all_to_all"]
 
 
-class Fabric:
-    """Cables by node, those between the same two nodes as one: what a tree up and down may take."""
-
-    def __init__(self, net):
-        rates = {}
-        for a, b, rate in net.links:
-            rates[a, b] = rates.get((a, b), 0) + rate
-        self.rates = {ends: min(rate, rates[ends[1], ends[0]]) for ends, rate in rates.items()}
-        self.near = {}
-        for a, b in self.rates:
-            self.near.setdefault(a, []).append(b)
-        self.ranks = {name for name, is_rank, _ in net.nodes if is_rank}
-
-    def has_tree(self, root, rate):
-        """Whether a tree that grows breadth first from a rank, along cables that have room for the rate, spans all ranks."""
-        room = {ends: int(capacity / rate + 1e-9) for ends, capacity in self.rates.items()}
-        depth = {root: 0}
-        while len(depth) < len(self.ranks):
-            open_ends, seen, path = [(d, v, ()) for v, d in depth.items()], set(), None
-            heapq.heapify(open_ends)
-            while open_ends:
-                d, v, path = heapq.heappop(open_ends)
-                if v in seen:
-                    continue
-                seen.add(v)
-                if v in self.ranks and v not in depth:
-                    break
-                for b in self.near[v]:
-                    if room[v, b] > 0 and b not in depth:
-                        heapq.heappush(open_ends, (d + 1, b, path + ((v, b),)))
-            else:
-                return False
-            for a, b in path:
-                room[a, b] -= 1
-                room[b, a] -= 1
-            depth[path[-1][1]] = depth[path[0][0]] + 1
-        return True
-
-    def best_tree(self, floor):
-        """The highest rate of such a tree of a few roots, in twentieths of the floor's."""
-        roots = sorted(self.ranks)[:: max(1, len(self.ranks) // 4)]
-        for part in range(20, 0, -1):
-            rate = part / 20 * floor * 0.999
-            if any(self.has_tree(root, rate) for root in roots):
-                return rate
-        return 0
-
-
 def run_one(flags, net, path, collective):
-    """By auto as a row; where that is more than 3 % below the floor, an all_reduce also by the best single tree."""
+    """By auto as a row; where that is more than 3 % below the floor, also by simple schemes."""
     words = [flags.command, "simulate", str(path), collective, "-a", "auto", "-s", "256M", "--profile", "ideal", "--json"]
     document, row = measured(words, flags.limit)
     if document is not None:
         row |= results_of(document)[0]
         row["floor"] = document["bound"]["algbw"] / 1e9
-        if collective == "all_reduce" and row["of_bound"] < 0.97:
-            row["tree"] = Fabric(net).best_tree(row["floor"])
+        if row["of_bound"] < NEAR and collective in SIMPLE:
+            row["simple"] = simple_rates(net, collective, row["floor"])
     return row
 
 
 def run(flags):
     results = pathlib.Path(flags.results)
     with tempfile.TemporaryDirectory() as folder:
-        for kind, ranks, seed in network_names(flags.networks):
+        for kind, ranks, seed in network_names(flags.networks, flags.sizes):
+            seed += flags.seeds
             net = make_network(kind, ranks, seed)
             if flags.filter and flags.filter not in net.name:
                 continue
@@ -101,18 +56,18 @@ def read_rows(path):
 
 
 def best_known(row):
-    """The part of the floor that the better of the planned schedule and one tree would reach."""
-    return max(row["of_bound"], row.get("tree", 0) / row["floor"])
+    """The part of the floor that the better of the planned schedule and the simple schemes would reach."""
+    return max([row["of_bound"], *(rate / row["floor"] for rate in row.get("simple", {}).values())])
 
 
 def cells(rows):
-    """Networks, how many are more than 3 % below the floor and below the best known, the least part, and processor seconds."""
+    """Networks, how many are more than 3 % below the floor and below the best known, the least parts, and processor seconds."""
     done = [row for row in rows if "error" not in row]
     if not done:
         return [f"{len(rows)}"] + ["-"] * 5
     parts = [row["of_bound"] for row in done]
-    below = sum(part < 0.97 for part in parts)
-    beaten = sum(row["of_bound"] < 0.97 * best_known(row) for row in done)
+    below = sum(part < NEAR for part in parts)
+    beaten = sum(row["of_bound"] < NEAR * best_known(row) for row in done)
     seconds = [row["cpu_seconds"] for row in rows]
     failed = f" ({len(rows) - len(done)} not done)" if len(done) < len(rows) else ""
     return [
@@ -124,7 +79,7 @@ def cells(rows):
 def table(flags):
     now = read_rows(flags.results)
     before = read_rows(flags.before) if flags.before else {}
-    print("| collective | kind | networks | > 3 % below the floor | > 3 % below one tree | least | median | s of processor: median, most |")
+    print("| collective | kind | networks | > 3 % below the floor | > 3 % below the best simple scheme | least | median | s of processor: median, most |")
     print("|---|---|---|---|---|---|---|---|")
     for collective in COLLECTIVES:
         for kind in [*KINDS, "all"]:
@@ -148,6 +103,8 @@ def main():
     runs.add_argument("command")
     runs.add_argument("results")
     runs.add_argument("--networks", type=int, default=300)
+    runs.add_argument("--sizes", type=lambda text: [int(size) for size in text.split(",")], default=SIZES, help="ranks: 65,96")
+    runs.add_argument("--seeds", type=int, default=0, help="added to every seed: other networks")
     runs.add_argument("--collectives", default=",".join(COLLECTIVES))
     runs.add_argument("--filter", default="")
     runs.add_argument("--limit", type=float, default=600)

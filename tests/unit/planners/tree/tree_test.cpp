@@ -197,5 +197,20 @@ TEST(Tree, RefusesLinksInOneDirection) {
   EXPECT_NE(refused.error().help.find("packing"), std::string::npos);
 }
 
+/// Ranks of unlike rates below one switch: 20 of 25 GB/s, 10 of 50 and 10 of 100, the slow ones first. A tree of 25 GB/s
+/// has 39 branches, of which each takes 25 GB/s both ways at its two ends: 78 of the 80 that the ranks have together.
+/// The slow ranks are leaves then. No plan exceeds 25 GB/s, as a slow rank has to receive the whole result.
+TEST(ThickTree, FillsRanksOfUnlikeRates) {
+  test::FabricMaker maker;
+  const std::vector<NodeId> nodes = test::detail::add_ranks(maker, 40);
+  const NodeId centre = maker.add_switch();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::int64_t rate = i < 20 ? 25 : i < 30 ? 50 : 100;
+    maker.add_cable(nodes[i], centre, Bandwidth{rate * giga}, test::fabric_latency);
+  }
+  const Topology topology = maker.build("unlike-rates");
+  EXPECT_EQ(busbw_of_trees(topology, CollectiveKind::all_reduce), Rational(2 * 39 * 25, 40) * 1'000'000'000);
+}
+
 }  // namespace
 }  // namespace espalier::planners
