@@ -35,6 +35,12 @@ from ._simulation import Simulation, Simulator, simulate
 from ._sweep import sweep
 from ._tables import Table
 from ._units import parse_size
+from . import _espalier
+from ._checks import speak_own_words as _speak_own_words
 
 __all__ = ["Bound", "Breach", "Calibration", "Communicator", "Comparison", "Error", "Estimate", "Gossip", "Handle", "Schedule", "Simulation", "Simulator", "Table", "Topology",
            "bound", "calibrate", "compare", "estimate", "gossip", "parse_size", "plan", "planners", "run", "simulate", "sweep"]
+
+for _bound in (Topology, Schedule, Simulator):
+    _speak_own_words(_bound)
+_speak_own_words(_espalier.Communicator, but=("run", "start"))

@@ -166,7 +166,10 @@ class Communicator:
         """Elements of each rank, as the calls take them; None for equal shards."""
         if shares is None:
             return None
-        shares = numpy.array(shares, dtype=numpy.int64)
+        try:
+            shares = numpy.array(shares, dtype=numpy.int64)
+        except (TypeError, ValueError):
+            raise _error(f"shares are {shares!r}", "give the elements of each rank") from None
         if shares.shape != (self.size,):
             raise _error(f"shares of shape {shares.shape} for {self.size} ranks", "give the elements of each rank")
         return shares

@@ -358,7 +358,7 @@ class Planning(unittest.TestCase):
         self.assertTrue(row["planner"].startswith(espalier.plan(machine, "all_reduce", size="1K", profile="nccl-volta").algorithm))
 
 
-class Refusals(unittest.TestCase):
+class WrongPlaces(unittest.TestCase):
     """What is given in a wrong place is told in this project's words, wherever it is given."""
 
     def test_wrong_kinds_of_arguments(self):
@@ -383,7 +383,17 @@ class Refusals(unittest.TestCase):
                 (lambda: espalier.Schedule.from_arrays("x", "broadcast", 1, [], [], []), "'x' is given where a Topology"),
                 (lambda: ranks.all_reduce(array, op=3), "a int is given where an operation's name belongs"),
                 (lambda: ranks.broadcast(array, root=-1), "the root is -1"),
-                (lambda: ranks.send(array, -5), "a rank is -5")]:
+                (lambda: ranks.send(array, -5), "a rank is -5"),
+                (lambda: ranks.split("x"), "Communicator.split(['x'], '', 'auto') has no such arguments"),
+                (lambda: ranks.all_gather(array, shares="x"), "shares are 'x'"),
+                (lambda: espalier.Communicator(rank="x", world=1), "Communicator('x', 1, "),
+                (lambda: espalier.Simulator(machine), "Simulator() has no such arguments"),
+                (lambda: espalier.Simulator.unverified(3), "Simulator.unverified(3) has no such arguments"),
+                (lambda: machine.without(3), "Topology.without(3) has no such arguments"),
+                (lambda: machine.rank_name("x"), "Topology.rank_name('x') has no such arguments"),
+                (lambda: espalier.Topology.generate("ring", 4), "Topology.generate('ring', 4) has no such arguments"),
+                (lambda: espalier.Topology.from_yaml(3), "Topology.from_yaml(3) has no such arguments"),
+                (lambda: espalier.Schedule.from_json(3), "Schedule.from_json(3) has no such arguments")]:
             with self.subTest(told=told), self.assertRaises(espalier.Error) as raised:
                 call()
             self.assertIn(told, raised.exception.message)
