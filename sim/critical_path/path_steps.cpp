@@ -112,7 +112,7 @@ void PathSteps::add_handling(ChunkId chunk, const ChunkTrace::Step& step, std::i
                     .handles = true,
                     .begin = {begin},
                     .end = {step.entry + step.busy},
-                    .queued = {step.entry - begin - overhead},
+                    .queued = {std::max<std::int64_t>(0, step.entry - begin - overhead)},
                     .overhead = {overhead},
                     .slowed = {std::max<std::int64_t>(0, step.busy - usual_time(chunk, step, false))}});
   probes_.push_back({history_.run(), chunk, step.resource, step.entry, step.entry});
@@ -139,9 +139,9 @@ Origin PathSteps::add(ChunkId chunk, Until until) {
     flow_.read(history_, chunk);
     if (until == Until::arrived) {
       const ChunkTrace::Step* const taken = flow_.destination(network);
-      const std::int64_t there = taken != nullptr ? taken->entry + taken->busy : flow_.end();
+      const std::int64_t there = std::max(flow_.end(), taken != nullptr ? taken->entry + taken->busy : 0);
       if (flow_.is_reduced()) add_sum(flow_.recorded.steps.back(), there);
-      if (taken != nullptr) add_handling(chunk, *taken, flow_.end(), 0);
+      if (there > flow_.end()) add_handling(chunk, *taken, flow_.end(), 0);
     }
     add_flow(chunk, path, until);
     return flow_.recorded.origin;

@@ -61,7 +61,7 @@ class ContentionFreeFlows {
     note_shift(end - lane_end);
     lane_end = end;
     times.left = end - way.latency;
-    times.arrived = handle(service_.destination_step(compiled_, path), chunk, path, end);
+    times.arrived = std::max(end, handle(service_.destination_step(compiled_, path), chunk, path, begin));
     if (path.end_of(transfer) != path.end) times.arrived = reduce(chunk, path, times.arrived);
     latest_arrival_ = times.arrived;
     totals_.events += path.end_of(transfer) - path.begin;

@@ -107,6 +107,7 @@ void FairModel::prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payl
   flow.work = service_.work(flow.chunk);
   flow.left = flow.work;
   flow.latency = service_.latency(run.compiled(), *flow.path);
+  flow.taken = {};
   flow.asks = service_.source_step(run.compiled(), *flow.path) != FlowService::no_step;
   flow.begin = lane.ready + flow.path->overhead + (flow.asks ? 0 : flow.latency);
 }
@@ -153,12 +154,24 @@ void FairModel::ask(std::uint32_t slot) {
 void FairModel::begin(std::uint32_t slot) {
   Flow& flow = flows_[slot];
   flow.begin = now_;
-  if (flow.run->is_aborted || flow.chunk.wire == 0) return end(slot);
+  if (flow.run->is_aborted) return end(slot);
+  if (flow.chunk.wire == 0) {
+    take(flow);
+    return end(slot);
+  }
   if (waits_.is_on()) waits_.begin(slot, flow.run->id(), {flow.transfer, flow.chunk.chunk});
   if (flow.connection == nullptr || flow.connection->moving == no_flow) return move(slot);
   Connection& connection = *flow.connection;
   (connection.first == no_flow ? connection.first : flows_[connection.last].next) = slot;
   connection.last = slot;
+}
+
+/// The destination's processor handles it from when its bytes begin to flow, after all that came before.
+void FairModel::take(Flow& flow) {
+  const CompiledSchedule& compiled = flow.run->compiled();
+  const std::uint32_t step = service_.destination_step(compiled, *flow.path);
+  if (step == FlowService::no_step) return;
+  flow.taken = service_.handle(compiled.steps()[step], flow.chunk, step - flow.path->begin, now_);
 }
 
 /// Its bytes flow from now on.
@@ -167,6 +180,7 @@ void FairModel::move(std::uint32_t slot) {
   flow.moves = true;
   flow.since = now_;
   flow.rate = 0;
+  take(flow);
   if (flow.connection != nullptr) flow.connection->moving = slot;
   ++moving_;
   shares_.add(slot, resources_of(flow));
@@ -212,20 +226,16 @@ void FairModel::end(std::uint32_t slot) {
   --run.chunks_moving;
   events_ += flow.path->end - flow.path->begin;
   const bool is_added = flow.reduces && flow.path->reduce_end != flow.path->end;
-  FlowService::Served taken{now_, now_};
-  if (const std::uint32_t step = service_.destination_step(run.compiled(), *flow.path); step != FlowService::no_step) {
-    taken = service_.handle(run.compiled().steps()[step], flow.chunk, step - flow.path->begin, now_);
-  }
-  FlowService::Served sum{taken.done, taken.done};
+  const std::int64_t taken = std::max(now_, flow.taken.done);
+  FlowService::Served sum{taken, taken};
   if (is_added) {
     ++events_;
-    sum = service_.reduce(run.compiled().steps()[flow.path->end], flow.chunk, flow.path->end - flow.path->begin,
-                          taken.done);
+    sum = service_.reduce(run.compiled().steps()[flow.path->end], flow.chunk, flow.path->end - flow.path->begin, taken);
   }
   const std::int64_t arrival = sum.done;
   elapsed_ = std::max(elapsed_, arrival);
   const ChunkId chunk{flow.transfer, flow.chunk.chunk};
-  if (run.history != nullptr) note(flow, taken, sum);
+  if (run.history != nullptr) note(flow, sum);
   const auto go = [&](LaneIndex lane) { hand_over(run, lane); };
   // What a chunk waits for may have departed one latency ago: nothing later may be forgotten.
   run.set_past(std::max<std::int64_t>(now_ - longest_latency_, 0));
@@ -235,7 +245,7 @@ void FairModel::end(std::uint32_t slot) {
 }
 
 /// Records a chunk's way: every link from when its bytes began to flow until the last one was there.
-void FairModel::note(const Flow& flow, const FlowService::Served& taken, const FlowService::Served& sum) {
+void FairModel::note(const Flow& flow, const FlowService::Served& sum) {
   const ChunkId chunk{flow.transfer, flow.chunk.chunk};
   const std::uint32_t way = flow.path->end - flow.path->begin;
   const bool is_added = flow.reduces && flow.path->reduce_end != flow.path->end;
@@ -249,7 +259,7 @@ void FairModel::note(const Flow& flow, const FlowService::Served& taken, const F
     record(0, flow.handled.begin, flow.handled.done);
   }
   if (service_.destination_step(compiled, *flow.path) != FlowService::no_step) {
-    record(way - 1, taken.begin, taken.done);
+    record(way - 1, flow.taken.begin, flow.taken.done);
   }
   if (is_added) record(way, sum.begin, sum.done);
 }

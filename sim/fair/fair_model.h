@@ -62,6 +62,7 @@ class FairModel final : public RunningModel {
     std::int64_t latency = 0;  ///< Of all its links.
     std::int64_t begin = 0;
     FlowService::Served handled;       ///< By its source's processor, where messages cost that time.
+    FlowService::Served taken;         ///< By its destination's.
     bool asks = false;                 ///< It has yet to ask that processor, at `begin`.
     Connection* connection = nullptr;  ///< None where no other lane has its route.
     FlowIndex next = no_flow;          ///< Of those that wait for their turn.
@@ -89,6 +90,7 @@ class FairModel final : public RunningModel {
   void push_begin(std::int64_t time, std::uint32_t slot);
   void handle_moment();
   void ask(std::uint32_t slot);
+  void take(Flow& flow);
   /// For a Timestep: which chunk of its transfer a flow is.
   [[nodiscard]] auto chunk_of() const {
     return [this](std::uint32_t flow) { return flows_[flow].chunk.chunk; };
@@ -98,7 +100,7 @@ class FairModel final : public RunningModel {
   void end(std::uint32_t slot);
   void leave(std::uint32_t slot);
   void give_turn(Connection& connection);
-  void note(const Flow& flow, const FlowService::Served& taken, const FlowService::Served& sum);
+  void note(const Flow& flow, const FlowService::Served& sum);
   void settle_waits();
   void share();
   void change_rates();

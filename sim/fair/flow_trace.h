@@ -30,7 +30,9 @@ struct FlowTrace {
     return handled(network, recorded.steps[path->end - path->begin - 1]);
   }
   [[nodiscard]] bool is_reduced() const { return recorded.steps.size() > path->end - path->begin; }
-  [[nodiscard]] std::int64_t arrived() const { return recorded.steps.back().entry + recorded.steps.back().busy; }
+  [[nodiscard]] std::int64_t arrived() const {
+    return std::max(end(), recorded.steps.back().entry + recorded.steps.back().busy);
+  }
   [[nodiscard]] std::int64_t latency(const Network& network) const {
     std::int64_t latency = 0;
     for (std::uint32_t i = 0; i < path->end - path->begin; ++i) {

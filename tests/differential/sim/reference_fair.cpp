@@ -32,7 +32,8 @@ struct FlowChunk {
   bool has_begun = false;
   bool has_turn = false;  ///< No other flow moves over its connection.
   std::int64_t begin = 0;
-  Wide left = 0;  ///< Bytes x picoseconds per second x scale.
+  std::int64_t taken = 0;  ///< When its destination's processor has handled it.
+  Wide left = 0;           ///< Bytes x picoseconds per second x scale.
   Wide rate = 0;
   std::optional<std::int64_t> end;
   std::optional<std::int64_t> departed;
@@ -242,6 +243,7 @@ class FairReference {
             chunk.bytes.length() == 0 || std::ranges::none_of(chunks_, [&](const FlowChunk& other) {
               return other.has_turn && !other.end && other.bytes.length() > 0 && have_one_connection(other, chunk);
             });
+        if (chunk.has_turn) take(chunk);
         return true;
       }
       if (chunk.left > 0) continue;
@@ -267,7 +269,17 @@ class FairReference {
       if (!chunk.has_begun || chunk.has_turn || !have_one_connection(chunk, ended)) continue;
       if (first == nullptr || chunk.begin < first->begin) first = &chunk;
     }
-    if (first != nullptr && ended.bytes.length() > 0) first->has_turn = true;
+    if (first == nullptr || ended.bytes.length() == 0) return;
+    first->has_turn = true;
+    take(*first);
+  }
+
+  /// The destination's processor handles a chunk whose bytes begin to flow.
+  void take(FlowChunk& chunk) {
+    const Transfer& transfer = schedule_.transfers[chunk.transfer];
+    if (!has_processor(schedule_.dst(transfer))) return;
+    const std::size_t step = chunk.shared.size() + (has_processor(schedule_.src(transfer)) ? 1 : 0);
+    chunk.taken = handle(chunk, schedule_.dst(transfer), now_, step);
   }
 
   /// It begins then, or at once where that is over.
@@ -281,7 +293,8 @@ class FairReference {
     chunk.arrived = now_;
     std::size_t passed = chunk.shared.size() + processors;
     if (has_processor(schedule_.dst(transfer))) {
-      chunk.arrived = handle(chunk, schedule_.dst(transfer), now_, passed++);
+      chunk.arrived = std::max(now_, chunk.taken);
+      ++passed;
     }
     if (!chunk.reduced_at) return;
     std::int64_t& free_at = reductions_[chunk.reduced_at->index()];

@@ -86,13 +86,11 @@ TEST(Questions, NoneEndsInAnInternalErrorOrBelowItsBound) {
   });
 }
 
-/// With the same chunks, on damaged networks. docs/fair.md names the reasons. Profiles whose messages keep a processor
-/// busy are left out: in `fair` every lane pays for them by itself.
+/// With the same chunks, on damaged networks. docs/fair.md names the reasons.
 TEST(Questions, LinkAndFairPartByNoMoreThanTheirReasonsExplain) {
   constexpr double most = 2.0;
   constexpr std::uint64_t few = 20;
   ask_all(few, [](const Question& question) -> std::string {
-    if (question.text().find("espalier-tcp") != std::string::npos) return refused + "messages share processors";
     nlohmann::json of_link, of_fair;
     const std::string chunk = question.call.size() % 2 == 0 ? "16M" : "256K";
     const auto ask = [&](const std::string& model) {

@@ -243,8 +243,9 @@ TEST(Simulate, MessagesShareTheProcessorOfTheirRank) {
   EXPECT_EQ(elapsed(100, ModelKind::link), 200);
   // Of 10 bytes the head is there at 100, the last byte at 110, and the receiver's processor done at 130.
   EXPECT_EQ(elapsed(10, ModelKind::link), 130);
-  // In the model fair every lane pays both ends by itself: 30 + 10 + 30 + 100.
-  EXPECT_EQ(elapsed(100, ModelKind::fair), 170);
+  // The same in the model fair, as links are not shared here.
+  EXPECT_EQ(elapsed(100, ModelKind::fair), 200);
+  EXPECT_EQ(elapsed(10, ModelKind::fair), 130);
 }
 
 TEST(Simulate, RanksOfAHostShareItsProcessors) {
@@ -274,6 +275,25 @@ TEST(Simulate, MessagesAreOnTheCriticalPath) {
   EXPECT_TRUE(std::ranges::any_of(shares, [](const sim::CriticalShare& share) { return share.what == "processor"; }));
   EXPECT_EQ(sim::simulate_unverified(machine.schedule(), machine.topology(), options, {0, {}, {-1}}).error().code,
             ErrorCode::invalid_input);
+}
+
+TEST(Simulate, MessagesAreOnTheCriticalPathOfTheModelFair) {
+  const Machine machine = make_fan();
+  Options options{Bytes{10}, Bytes{100}, 1};
+  options.model = ModelKind::fair;
+  options.record_critical_path = true;
+  const auto report = sim::simulate_unverified(machine.schedule(), machine.topology(), options, {0, {}, {30}});
+  std::int64_t messages = 0, queueing = 0, all = 0;
+  for (const sim::PathPart& part : report->path_parts) {
+    all += part.time.count;
+    if (part.use == sim::PathUse::overhead) messages += part.time.count;
+    if (part.use == sim::PathUse::queueing) queueing += part.time.count;
+  }
+  // The third chunk waits 60 for the two before it and 30 until it is sent; 10 of latency and 10 of bytes; of the 30
+  // that its receiver takes from 100 on, 20 are left when its last byte is there.
+  EXPECT_EQ(all, 130);
+  EXPECT_EQ(queueing, 60);
+  EXPECT_EQ(messages, 30 + 20);
 }
 
 TEST(Simulate, RefusesMoreCopyEnginesThanItsLimit) {
