@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <tuple>
 
 #include "base/check.h"
 #include "forecast/question.h"
@@ -160,12 +161,13 @@ Result<const profile::Setting*> ProfiledRuns::find_setting(const Pair& pair, std
   if (!known) {
     const Picoseconds launch =
         profile::launch_of(options_.launch, pair.shape, topology_.rank_count(), machines_, started);
-    const bool overlaps = options_.launch.overlaps;
+    const Picoseconds overlap = options_.launch.overlap;
+    const bool hides = overlap.count > 0;
     const profile::Way way = on_ranks(*pair.way, pair.candidate->schedule.collective.kind, topology_.rank_count());
-    auto made = profile::make_setting(options_.profile, way, pair.protocol, overlaps ? Picoseconds{} : launch,
-                                      topology_, machines_, channels);
+    auto made = profile::make_setting(options_.profile, way, pair.protocol, hides ? Picoseconds{} : launch, topology_,
+                                      machines_, channels);
     if (!made) return tl::unexpected(made.error());
-    if (overlaps) made->least_time = launch;
+    if (hides) std::tie(made->host, made->overlap) = std::pair(launch, overlap);
     known = std::make_unique<profile::Setting>(*std::move(made));
   }
   return known.get();
@@ -263,11 +265,14 @@ KnownRuns::SimulateUntil ProfiledRuns::simulator_of(Option& option, Bytes size, 
         const Result<sim::RepeatingSimulator>& simulator = find_simulator(option);
         if (!simulator) return tl::unexpected(simulator.error());
         auto report = simulator->run_until(how, deadline);
-        const Picoseconds least = option.setting->least_time;
-        if (!report || !*report || (*report)->elapsed >= least) return report;
-        if (least > deadline) return std::nullopt;
+        const profile::Setting& setting = *option.setting;
+        if (!report || !*report || setting.host.count == 0) return report;
+        const Picoseconds of_gpus = (*report)->elapsed;
+        const Picoseconds whole = profile::Launch::hide(setting.host, of_gpus, setting.overlap);
+        if (whole > deadline) return std::nullopt;
+        if (whole == of_gpus) return report;
         sim::Options waiting = how;  // Ranks wait for the launch.
-        waiting.launch = how.launch + (least - (*report)->elapsed);
+        waiting.launch = how.launch + (whole - of_gpus);
         return simulator->run_until(waiting, deadline);
       };
 }

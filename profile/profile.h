@@ -58,7 +58,7 @@ struct Launch {
   Picoseconds per_rank;     ///< For each rank of a machine: one process that launches a kernel on each GPU.
   Picoseconds per_send;     ///< For each send of each of them, where ranks send straight to each other.
   Picoseconds per_channel;  ///< For each channel that each of them starts, elsewhere.
-  bool overlaps = false;    ///< Goes on while GPUs work: a call takes the longer of the two.
+  Picoseconds overlap;      ///< What GPUs do of the call, or of the one before, meanwhile: so much is hidden.
 
   /// Of a machine of so many ranks, each of which sends so often and starts so many channels. At most what
   /// a simulation may take.
@@ -67,6 +67,10 @@ struct Launch {
     const __int128 of_rank = per_rank.count + times(sends, per_send.count) + times(channels, per_channel.count);
     constexpr __int128 most = std::int64_t{1} << 61;
     return {static_cast<std::int64_t>(std::min(most, call.count + times(ranks, of_rank)))};
+  }
+  /// With what GPUs take for a call, once all of its ranks are there.
+  [[nodiscard]] static Picoseconds hide(Picoseconds launch, Picoseconds gpus, Picoseconds overlap) {
+    return std::max(gpus, launch + std::max(Picoseconds{}, gpus - overlap));
   }
   friend bool operator==(const Launch&, const Launch&) = default;
 };

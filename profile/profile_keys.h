@@ -9,7 +9,7 @@ namespace espalier::profile::profile_keys {
 constexpr std::array<std::string_view, 11> file = {"espalier_profile", "name",  "about", "channels", "processors",
                                                    "launch",           "links", "paths", "tuner",    "algorithms",
                                                    "sources"};
-constexpr std::array<std::string_view, 5> launch = {"call", "per_rank", "per_send", "per_channel", "overlaps"};
+constexpr std::array<std::string_view, 5> launch = {"call", "per_rank", "per_send", "per_channel", "overlap"};
 constexpr std::array<std::string_view, 4> tuner = {"generation", "fabric", "pcie", "network"};
 constexpr std::array<std::string_view, 4> links = {"fabric", "pcie", "network", "switched"};
 constexpr std::array<std::string_view, 9> algorithms = {"ring",          "tree", "nvls", "nvls_tree", "collnet_direct",

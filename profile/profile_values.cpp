@@ -20,6 +20,7 @@ void visit(AnyProfile& profile, const Time& time, const Rate& rate, const Part& 
     time("launch: " + name + " per rank", launch.per_rank);
     time("launch: " + name + " per send", launch.per_send);
     time("launch: " + name + " per channel", launch.per_channel);
+    time("launch: " + name + " overlap", launch.overlap);
   }
   for (const LinkKind kind : all_link_kinds) {
     part(fmt::format("links: {}", to_string(kind)), profile.reached_ppm[static_cast<std::size_t>(kind)]);

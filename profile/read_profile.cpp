@@ -69,11 +69,10 @@ class Reader {
     if (value.is_map()) {
       const Fields fields(value, "a launch", profile_keys::launch, none_, findings_);
       const auto time = [&](std::string_view key) { return fields.latency(key).value_or(Picoseconds{}); };
-      return {time("call"), time("per_rank"), time("per_send"), time("per_channel"),
-              fields.boolean("overlaps").value_or(false)};
+      return {time("call"), time("per_rank"), time("per_send"), time("per_channel"), time("overlap")};
     }
     const auto time = parse_latency(value.text());
-    if (time) return {*time, {}, {}, {}, false};
+    if (time) return {*time, {}, {}, {}, {}};
     error(value.mark(), read_codes::bad_time, time.error().message, time.error().help);
     return {};
   }

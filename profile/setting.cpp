@@ -144,7 +144,7 @@ Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protoc
   }
   auto made = Topology::make(topology.name(), std::move(nodes), std::move(links));
   if (!made) return tl::unexpected(made.error());
-  Setting setting{*std::move(made), {}, {}, 0};
+  Setting setting{*std::move(made), {}, {}, {}, 0};
   if (way.drain_ppm > 0) setting.drain = to_part(way.drain_ppm) / fullest_rate_of_ranks(setting.topology);
   setting.endpoints.payload_ppm = way.payload_ppm;
   setting.endpoints.launch = launch + way.base + ranks_time(way, setting.topology.rank_count());

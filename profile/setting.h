@@ -16,8 +16,9 @@ namespace espalier::profile {
 struct Setting {
   Topology topology;
   sim::Endpoints endpoints;  ///< Payload, messages; the launch, with base and ranks of the way.
-  Picoseconds least_time;    ///< A call takes at least so long: a launch that overlaps.
-  double drain = 0;          ///< Seconds for each byte of a chunk on the wire, once per call.
+  Picoseconds host;          ///< A launch that GPUs' work hides in part, and how much of that it hides (Launch::hide).
+  Picoseconds overlap;
+  double drain = 0;  ///< Seconds for each byte of a chunk on the wire, once per call.
 
   /// Before the ranks begin: the launch and, as it moves the end alike, what they take after the last chunk.
   [[nodiscard]] Picoseconds launch_with(Bytes chunk) const;

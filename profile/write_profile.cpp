@@ -66,10 +66,11 @@ std::string way_text(const Way& way) {
 
 std::string launch_text(const Launch& launch) {
   const auto time = [](Picoseconds value) { return format_value(ValueKind::time, value.seconds()); };
-  if (launch == Launch{launch.call, {}, {}, {}, false}) return time(launch.call);
+  if (launch == Launch{launch.call, {}, {}, {}, {}}) return time(launch.call);
   const std::string channels = launch.per_channel.count > 0 ? ", per_channel: " + time(launch.per_channel) : "";
   return fmt::format("{{call: {}, per_rank: {}, per_send: {}{}{}}}", time(launch.call), time(launch.per_rank),
-                     time(launch.per_send), channels, launch.overlaps ? ", overlaps: true" : "");
+                     time(launch.per_send), channels,
+                     launch.overlap.count > 0 ? ", overlap: " + time(launch.overlap) : "");
 }
 
 std::string links_text(const std::array<std::int32_t, 3>& ppm) {

@@ -312,7 +312,9 @@ Result<std::vector<double>> ProfileCalibration::predict(const profile::Profile& 
     const std::uint32_t started = profile::channels_started(key.first, key.second, channels, row.near, ranks);
     const Picoseconds start = profile::launch_of(*launch, key.first, ranks, planned.machines, started);
     const double of_gpus = known_[index].at(costs_of(profile, way)) + added_of(index).seconds();
-    times.push_back(launch->overlaps ? std::max(of_gpus, start.seconds()) : of_gpus + start.seconds());
+    const double shown = of_gpus - launch->overlap.seconds();
+    times.push_back(launch->overlap.count > 0 ? std::max(of_gpus, start.seconds() + std::max(0.0, shown))
+                                              : of_gpus + start.seconds());
   }
   return times;
 }

@@ -31,7 +31,7 @@ CASES = [
     ("a100-ndv4-x1-alltoall-superbench", "dgx-a100", "nccl-ampere:one-process", []),
     ("p4de-a100-x2-allreduce-simple-nccl2.17.1", "p4de-x2", "nccl-ampere", ["--protocol", "simple"]),
     ("a100-abci-x2-allreduce-collnet-sharp-nccl2.8", "abci-a100-x2", "nccl-ampere", []),
-    ("rtx4090-x8-pcie-p2p-allreduce", "rtx4090-p2p", "nccl-ampere:one-process", []),
+    ("rtx4090-x8-pcie-p2p-allreduce", "rtx4090-p2p", "nccl-pcie:one-process", []),
     ("h100-x1-allreduce-nvls-nccl2.26.2", "dgx-h100-nvls", "nccl-hopper:one-process", []),
     ("h100-x1-allreduce-ring-nccl2.26.2", "dgx-h100", "nccl-hopper:one-process", ["-a", "nccl/ring"]),
     ("h100-ib-x1-8gpu-allreduce-nccl2.29.2", "dgx-h100-nvls", "nccl-hopper", []),
@@ -55,7 +55,7 @@ BANDS = [("up to 64 KiB", 0, 1 << 16), ("64 KiB to 64 MiB", 1 << 16, 1 << 26), (
 # The medians over all points that are not to get worse, by band.
 LIMITS = [1.045, 1.08, 1.035]
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
-COLORS = {"nccl-volta": "#1b9e77", "nccl-ampere": "#d95f02", "nccl-hopper": "#7570b3", "nccl-blackwell": "#e7298a",
+COLORS = {"nccl-pcie": "#a6761d", "nccl-volta": "#1b9e77", "nccl-ampere": "#d95f02", "nccl-hopper": "#7570b3", "nccl-blackwell": "#e7298a",
           "rccl-mi300x": "#66a61e"}
 
 
