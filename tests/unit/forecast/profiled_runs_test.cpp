@@ -40,7 +40,7 @@ Collective on(const Topology& topology, CollectiveKind kind) {
 profile::Profile plain_profile() {
   profile::Profile profile;
   profile.name = "plain";
-  profile.launches = {{"usual", profile::Launch{{1'000'000}, {}, {}, {}}}};
+  profile.launches = {{"usual", profile::Launch{{1'000'000}, {}, {}, {}, {}}}};
   profile.reached_ppm = {500'000, 500'000, 500'000};
   profile::Way way;
   way.base = {10'000'000};
@@ -85,6 +85,42 @@ TEST(ProfiledRuns, NoSchedulePassesThatBreaksARule) {
   EXPECT_NE(refused_on_links.error().message.find("breaks rule"), std::string::npos);
   EXPECT_TRUE(profiled.run("whole", {1 << 20}));
   EXPECT_TRUE(on_links.run("whole", {1 << 20}));
+}
+
+TEST(ProfiledRuns, ALaunchThatOverlapsHidesWhatGpusDoMeanwhile) {
+  const Topology topology = machine("dgx-h100-nvls");
+  const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_reduce), planners::nccl_planners());
+  ProfiledRuns::Options options{plain_profile(), {}, {}, 4, {}, sim::ModelKind::link, {}};
+  ProfiledRuns alone(topology, candidates, options);
+  options.launch = {{100'000'000}, {}, {}, {}, {60'000'000}};
+  ProfiledRuns launched(topology, candidates, options);
+  for (const std::int64_t size : {std::int64_t{8} << 10, std::int64_t{64} << 20}) {
+    const auto of_gpus = alone.run("nccl/ring", {size}), whole = launched.run("nccl/ring", {size});
+    ASSERT_TRUE(of_gpus && whole);
+    const double shown = std::max(0.0, of_gpus->report.elapsed.seconds() - 60e-6);
+    EXPECT_NEAR(whole->report.elapsed.seconds(), 100e-6 + shown, 1e-11) << size;
+  }
+}
+
+/// Of two GPUs each keeps as much as it sends, of eight a seventh.
+TEST(ProfiledRuns, SmallGroupsReachLessOfTheirLinks) {
+  const Topology topology = machine("dgx-h100-nvls");
+  profile::Profile profile = plain_profile();
+  for (auto& [key, way] : profile.ways) way.own_ppm = 500'000;
+  for (const std::size_t ranks : {2U, 4U, 8U}) {
+    std::vector<std::string> others;
+    if (ranks < 8) others = {"gpu[" + std::to_string(ranks) + "-7]"};
+    const auto part = without(topology, others);
+    ASSERT_TRUE(part);
+    const auto candidates = candidates_of(*part, on(*part, CollectiveKind::all_gather), planners::nccl_planners());
+    ProfiledRuns runs(*part, candidates, {profile, {}, {}, 4, {}, sim::ModelKind::link, {}});
+    constexpr std::int64_t size = std::int64_t{1} << 30;
+    const auto run = runs.run("nccl/ring", {size});
+    ASSERT_TRUE(run) << run.error().message;
+    const auto n = static_cast<double>(ranks);
+    const double steps = n - 1, shard = size / n / 225e9;
+    EXPECT_NEAR(run->report.elapsed.seconds(), 10e-6 + steps * 2e-6 + (steps + 0.5) * shard, 1e-9) << ranks;
+  }
 }
 
 TEST(ProfiledRuns, NcclTakesWhatItsTunerCountsLeast) {

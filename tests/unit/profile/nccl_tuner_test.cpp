@@ -32,6 +32,19 @@ TEST(NcclTuner, RingsOnOneMachine) {
               56e-6 + gibi * load, 1e-8);
 }
 
+TEST(NcclTuner, SendsInsideAMachineGoByLlUpTo16KiB) {
+  TunerView view = eight_h100();
+  view.collective = CollectiveKind::all_to_all;
+  const auto seconds = [&](sim::Protocol protocol, Bytes size) {
+    return tuner_seconds(view, Shape::p2p, protocol, 7.0 / 8 / 370.8e9, size);
+  };
+  const Bytes most{8 * 16384}, more{8 * 16384 + 8};
+  EXPECT_LT(seconds(sim::Protocol::ll, most), seconds(sim::Protocol::simple, most));
+  EXPECT_TRUE(std::isinf(seconds(sim::Protocol::ll, more)));
+  view.machines = 2;
+  EXPECT_TRUE(std::isinf(seconds(sim::Protocol::ll, most)));
+}
+
 TEST(NcclTuner, NvlsBeatsRingsWhereThereIsMuchToCarry) {
   const TunerView view = eight_h100();
   // A channel of each of eight heads at 40 GB/s, 0.85 of it, 7/8 of the channels, twice for all_reduce; 8/14 of it of

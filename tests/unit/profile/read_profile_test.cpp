@@ -26,14 +26,14 @@ name: mine
 about: a test
 channels: 12
 processors: 2
-launch: {usual: 1 us, graph: 0 us, one-process: {call: 4 us, per_rank: 2 us, per_send: 500 ns, per_channel: 100 ns}}
+launch: {usual: 1 us, graph: 0 us, one-process: {call: 4 us, per_rank: 2 us, per_send: 500 ns, per_channel: 100 ns, overlap: 3 us}}
 links: {fabric: 0.8, network: 0.9, switched: 0.7}
 paths: any
 tuner: {generation: hopper, fabric: 0.824, network: 0.9}
 algorithms:
   tree:
     ll128: {base: 14 us, fabric: 1.25 us, pcie: 2 us, network: 8 us, payload: 0.9375, rate: 0.5, chunk: 64 KiB,
-            per_rank: 2.5 us, message: 3 us, since: '2.14',
+            per_rank: 2.5 us, message: 3 us, own: 0.25, drain: 0.75, since: '2.14',
             least_chunk: 4 KiB, in_flight: [64, 8], per_channel: 5 KiB, most: [300 GB/s, 200 GB/s, 100 GB/s]}
 )",
                                                    "mine.yaml");
@@ -43,9 +43,9 @@ algorithms:
   EXPECT_EQ(profile.name, "mine");
   EXPECT_EQ(profile.channels, 12U);
   EXPECT_EQ(profile.processors, 2U);
-  EXPECT_EQ(*profile.launch(""), (Launch{{1'000'000}, {}, {}, {}}));
+  EXPECT_EQ(*profile.launch(""), (Launch{{1'000'000}, {}, {}, {}, {}}));
   EXPECT_EQ(*profile.launch("graph"), Launch{});
-  EXPECT_EQ(*profile.launch("one-process"), (Launch{{4'000'000}, {2'000'000}, {500'000}, {100'000}}));
+  EXPECT_EQ(*profile.launch("one-process"), (Launch{{4'000'000}, {2'000'000}, {500'000}, {100'000}, {3'000'000}}));
   EXPECT_FALSE(profile.launch("grap"));
   EXPECT_EQ(profile.switched_ppm, 700'000);
   EXPECT_EQ(profile.reached_ppm, (std::array<std::int32_t, 3>{800'000, 1'000'000, 900'000}));
@@ -63,6 +63,8 @@ algorithms:
   EXPECT_EQ(way.since, 2014U);
   EXPECT_EQ(way.payload_ppm, 937'500);
   EXPECT_EQ(way.rate_ppm, 500'000);
+  EXPECT_EQ(way.own_ppm, 250'000);
+  EXPECT_EQ(way.drain_ppm, 750'000);
   EXPECT_EQ(way.chunk.count, 65536);
   EXPECT_EQ(way.least_chunk.count, 4096);
   EXPECT_EQ(way.in_flight, (std::vector<std::uint32_t>{64, 8}));

@@ -106,8 +106,41 @@ TEST(Setting, TakesTheSmallerOfTwoPartsOfARate) {
   EXPECT_EQ(rate_with("0.98"), 24'250'000'000);
 }
 
+TEST(OnRanks, WhatARankKeepsTakesPartOfItsLinks) {
+  Way way;
+  way.own_ppm = 500'000;
+  way.most = {Bandwidth{300}, Bandwidth{600}, Bandwidth{900}};
+  // One transfer and half of one's time: two thirds of the rate are left; of seven transfers 14/15, of twice as many
+  // (all_reduce) 28/29.
+  const Way two = on_ranks(way, CollectiveKind::all_gather, 2);
+  EXPECT_EQ(two.rate_ppm, 666'666);
+  EXPECT_EQ(two.most[0].bytes_per_second, 200);
+  EXPECT_EQ(on_ranks(way, CollectiveKind::reduce_scatter, 8).rate_ppm, 933'333);
+  EXPECT_EQ(on_ranks(way, CollectiveKind::all_reduce, 8).rate_ppm, 965'517);
+  EXPECT_EQ(on_ranks(way, CollectiveKind::broadcast, 8).rate_ppm, whole_ppm);
+  way.own_ppm = 0;
+  EXPECT_EQ(on_ranks(way, CollectiveKind::all_gather, 2).rate_ppm, whole_ppm);
+}
+
+TEST(Setting, DrainsPartOfAChunkOnTheWire) {
+  const Topology topology = test::read_good(two_boxes);
+  Way way = make_way();
+  way.drain_ppm = 500'000;
+  const auto setting = make_setting(make_profile(), way, sim::Protocol::simple, {}, topology, 2, 1);
+  ASSERT_TRUE(setting);
+  // 8 MB of payload are 16 MB on the wire, 200 us on a rank's NVLink at 80 GB/s; half of that.
+  EXPECT_EQ((setting->launch_with({8'000'000}) - setting->endpoints.launch).count, 100'000'000);
+}
+
+TEST(Launch, HidesWhatGpusDoMeanwhile) {
+  const Picoseconds launch{35}, overlap{30};
+  EXPECT_EQ(Launch::hide(launch, {10}, overlap).count, 35);
+  EXPECT_EQ(Launch::hide(launch, {50}, overlap).count, 55);
+  EXPECT_EQ(Launch::hide({5}, {50}, overlap).count, 50);  // never less than GPUs take
+}
+
 TEST(Launch, CountsRanksAndSendsOrChannels) {
-  const Launch launch{{4'000'000}, {2'000'000}, {500'000}, {100'000}};
+  const Launch launch{{4'000'000}, {2'000'000}, {500'000}, {100'000}, {}};
   EXPECT_EQ(launch_of(launch, Shape::ring, 8, 1, 24).count, 4'000'000 + 8 * (2'000'000 + 24 * 100'000));
   // Two machines of eight: each rank sends 16 times.
   EXPECT_EQ(launch_of(launch, Shape::p2p, 16, 2, 24).count, 4'000'000 + 8 * (2'000'000 + 16 * 500'000));
