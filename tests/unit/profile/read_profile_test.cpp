@@ -26,7 +26,10 @@ name: mine
 about: a test
 channels: 12
 processors: 2
-launch: {usual: 1 us, graph: 0 us, one-process: {call: 4 us, per_rank: 2 us, per_send: 500 ns, per_channel: 100 ns, overlap: 3 us}}
+launch:
+  usual: 1 us
+  graph: 0 us
+  one-process: {call: 4 us, per_rank: 2 us, per_send: 500 ns, per_channel: 100 ns, overlap: 3 us}
 links: {fabric: 0.8, network: 0.9, switched: 0.7}
 paths: any
 tuner: {generation: hopper, fabric: 0.824, network: 0.9}

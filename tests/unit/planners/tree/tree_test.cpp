@@ -197,9 +197,9 @@ TEST(Tree, RefusesLinksInOneDirection) {
   EXPECT_NE(refused.error().help.find("packing"), std::string::npos);
 }
 
-/// Ranks of unlike rates below one switch: 20 of 25 GB/s, 10 of 50 and 10 of 100, the slow ones first. A tree of 25 GB/s
-/// has 39 branches, of which each takes 25 GB/s both ways at its two ends: 78 of the 80 that the ranks have together.
-/// The slow ranks are leaves then. No plan exceeds 25 GB/s, as a slow rank has to receive the whole result.
+/// Ranks of unlike rates below one switch: 20 of 25 GB/s, 10 of 50 and 10 of 100, the slow ones first. A tree of 25
+/// GB/s has 39 branches, of which each takes 25 GB/s both ways at its two ends: 78 of the 80 that the ranks have
+/// together. The slow ranks are leaves then. No plan exceeds 25 GB/s, as a slow rank has to receive the whole result.
 TEST(ThickTree, FillsRanksOfUnlikeRates) {
   test::FabricMaker maker;
   const std::vector<NodeId> nodes = test::detail::add_ranks(maker, 40);
