@@ -17,6 +17,7 @@ import itertools
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -35,8 +36,7 @@ TIE = 0.995  # Who is as fast, to what is shown of it, is not behind.
 HOLE = 1.1  # A size is a hole when it takes that much longer than a larger one.
 OUTLIER = 3  # A run is an outlier when it takes that many times the median of the runs.
 TRIES = 3
-OTHERS_SHARE = 0.1  # Other programs may take that part of a core before and after a run,
-LOOK_SECONDS = 0.2  # in so long a look.
+OTHERS_SHARE = 0.1  # Other programs may take that part of a core during a run.
 ALIKE = 1.5  # Rates from core to core of one state of the machine differ less.
 
 
@@ -60,11 +60,10 @@ def busy_seconds():
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
-def is_quiet():
-    """Whether nothing computes on the machine just now."""
-    begin = busy_seconds()
-    time.sleep(LOOK_SECONDS)
-    return busy_seconds() - begin <= OTHERS_SHARE * LOOK_SECONDS
+def children_seconds():
+    """Of all processes that this one started and that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def run_once(arguments, number, beside, ranks, variant):
@@ -72,9 +71,11 @@ def run_once(arguments, number, beside, ranks, variant):
     for _ in range(TRIES):
         runner = Runner(arguments.build, arguments)
         runner.round = number
+        begin, others = time.monotonic(), busy_seconds() - children_seconds()
         with company(beside):
             runner.run("openmpi" if variant in PEERS else "espalier", variant, ranks, [("all_reduce", size) for size in arguments.sizes])
-        if arguments.anyway or is_quiet():
+        others = busy_seconds() - children_seconds() - others
+        if arguments.anyway or others <= OTHERS_SHARE * (time.monotonic() - begin):
             break
     for result in runner.results:
         result.update(beside=beside, cores=runner.cores[-1])
