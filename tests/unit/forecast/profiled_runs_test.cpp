@@ -119,7 +119,8 @@ TEST(ProfiledRuns, SmallGroupsReachLessOfTheirLinks) {
     ASSERT_TRUE(run) << run.error().message;
     const auto n = static_cast<double>(ranks);
     const double steps = n - 1, shard = size / n / 225e9;
-    EXPECT_NEAR(run->report.elapsed.seconds(), 10e-6 + steps * 2e-6 + (steps + 0.5) * shard, 1e-9) << ranks;
+    const double expected = 10e-6 + steps * 2e-6 + (steps + 0.5) * shard;
+    EXPECT_NEAR(run->report.elapsed.seconds(), expected, 2e-6 * expected) << ranks;  // rates are in whole ppm
   }
 }
 
