@@ -26,8 +26,7 @@ ParallelLinks::ParallelLinks(const Topology& topology, Paths paths)
       planned_on_(paths_ ? *paths_->topology() : topology),
       bundles_(planned_on_),
       bundled_(bundles_.any() ? std::optional(bundled(planned_on_, bundles_)) : std::nullopt),
-      problem_(bundled_ ? *bundled_ : planned_on_),
-      allowed_(paths) {}
+      problem_(bundled_ ? *bundled_ : planned_on_) {}
 
 ParallelLinks::~ParallelLinks() = default;
 
@@ -41,15 +40,17 @@ const CanonicalNetwork* ParallelLinks::canonical(const Collective& collective, b
   };
   const auto known = std::ranges::find_if(canonical_, is_the_same);
   if (known != canonical_.end()) return known->network.get();
-  canonical_.push_back({collective, counts, CanonicalNetwork::make(topology_, allowed_, collective, also_unaltered)});
+  const bool makes = also_unaltered || topology_.is_altered();
+  canonical_.push_back({collective, counts, CanonicalNetwork::make(planned_on_, Paths::any, collective, makes)});
   return canonical_.back().network.get();
 }
 
 Schedule ParallelLinks::lift(Schedule planned) const {
   if (bundled_) planned = deal_strands(planned, planned_on_, bundles_);
-  if (paths_) return paths_->restore(planned);
-  return planned;
+  return restore_paths(std::move(planned));
 }
+
+Schedule ParallelLinks::restore_paths(Schedule planned) const { return paths_ ? paths_->restore(planned) : planned; }
 
 std::vector<BoundPrice> ParallelLinks::lift(std::vector<BoundPrice> prices) const {
   ESPALIER_CHECK(!paths_, "bounds count every path");

@@ -35,7 +35,9 @@ class ParallelLinks {
   [[nodiscard]] const Topology& planned_on() const { return planned_on_; }
   /// On the network of those paths, with one link for each bundle.
   [[nodiscard]] const PlanningProblem& problem() const { return problem_; }
-  /// The same network in the order in which such a collective is planned; null where that is its own.
+  /// What planned_on has in the place of this network, put back.
+  [[nodiscard]] Schedule restore_paths(Schedule planned) const;
+  /// planned_on in the order in which such a collective is planned; null where that is its own.
   [[nodiscard]] const CanonicalNetwork* canonical(const Collective& collective, bool also_unaltered) const;
   /// What is planned for the problem, spread over the strands of its bundles.
   [[nodiscard]] Schedule lift(Schedule planned) const;
@@ -55,7 +57,6 @@ class ParallelLinks {
   Bundles bundles_;
   std::optional<Topology> bundled_;  ///< Where some links are parallel.
   PlanningProblem problem_;
-  Paths allowed_;
   mutable std::mutex mutex_;
   mutable std::deque<KnownCanonical> canonical_;  ///< Each made when first asked for.
 };

@@ -40,6 +40,7 @@ constexpr std::array documents = {
     "tune/1",
     "degrade/1",
     "designs/1",
+    "diagnosis/1",
     "explain-measured/1",
     "explain-scenario/1",
     "sweep/2",

@@ -56,10 +56,17 @@ std::size_t count_kinds(const Alike& alike) {
          std::set(alike.of_cable.begin(), alike.of_cable.end()).size();
 }
 
-/// Whether nothing shows that anything is missing, slow or left out: all GPUs take part, and some symmetry turns each
-/// rank into each other, and each part into all those that are alike but for rates.
+/// Whether nothing leads to or from a node.
+bool is_alone(const Topology& topology, NodeId node) {
+  return topology.out_links(node).empty() && topology.in_links(node).empty();
+}
+
+/// Whether nothing shows that anything is missing, slow or left out: all GPUs that links join take part, and some
+/// symmetry turns each rank into each other, and each part into all those that are alike but for rates.
 bool is_whole(const Topology& topology) {
-  if (std::ranges::any_of(topology.nodes(), is_idle_gpu)) return false;
+  for (std::size_t i = 0; i < topology.node_count(); ++i) {
+    if (is_idle_gpu(topology.node(NodeId(i))) && !is_alone(topology, NodeId(i))) return false;
+  }
   const std::vector<Cable> cables = find_cables(topology);
   const Alike alike = find_alike(topology, cables);
   for (std::size_t i = 1; i < topology.rank_count(); ++i) {
@@ -173,8 +180,7 @@ std::vector<std::uint32_t> number_nodes(const Topology& topology, const Collecti
   std::vector<NodeId> places(topology.node_count());
   for (std::size_t i = 0; i < topology.node_count(); ++i) {
     const Node& node = topology.node(NodeId(i));
-    const bool is_alone = topology.out_links(NodeId(i)).empty() && topology.in_links(NodeId(i)).empty();
-    if (is_alone && !node.is_rank) continue;
+    if (is_alone(topology, NodeId(i)) && !node.is_rank) continue;
     places[i] = NodeId(joined.size());
     joined.emplace_back(i);
     nodes.push_back(node);

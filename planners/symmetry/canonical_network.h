@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -57,7 +58,8 @@ class PlanningOrder {
  public:
   /// The network must outlive it. `also_unaltered` as for CanonicalNetwork.
   PlanningOrder(const ParallelLinks& asked, const Collective& collective, bool also_unaltered = false)
-      : canonical_(asked.canonical(collective, also_unaltered)),
+      : asked_(asked),
+        canonical_(asked.canonical(collective, also_unaltered)),
         network_(canonical_ != nullptr ? canonical_->network() : asked),
         collective_(canonical_ != nullptr ? canonical_->place(collective) : collective) {}
 
@@ -66,10 +68,16 @@ class PlanningOrder {
   /// A schedule, a bound or prices of this order, on the network that was asked for.
   template <class Planned>
   [[nodiscard]] Planned restore(Planned planned) const {
-    return canonical_ != nullptr ? canonical_->restore(std::move(planned)) : planned;
+    if (canonical_ == nullptr) return planned;
+    if constexpr (std::is_same_v<Planned, Schedule>) {
+      return asked_.restore_paths(canonical_->restore(planned));
+    } else {
+      return canonical_->restore(std::move(planned));
+    }
   }
 
  private:
+  const ParallelLinks& asked_;
   const CanonicalNetwork* canonical_;
   const ParallelLinks& network_;
   Collective collective_;

@@ -52,8 +52,9 @@ def main():
     if "--record" in sys.argv:
         for collective in ("all_reduce", "all_gather"):
             found = place(page, collective)
-            rows = {row.split("|")[1]: row for row in made(espalier, repository, collective)}
-            lines = [rows.get(line.split("|")[1], line) for line in found.group().splitlines()]
+            head, rows = found.group().splitlines()[:2], found.group().splitlines()[2:]
+            by_machine = {row.split("|")[1]: row for row in rows + made(espalier, repository, collective)[2:]}
+            lines = head + [by_machine[machine] for machine in sorted(by_machine)]
             page = page[:found.start()] + "\n".join(lines) + "\n" + page[found.end():]
         path.write_text(page, encoding="utf-8")
         return 0

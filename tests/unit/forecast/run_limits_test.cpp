@@ -43,7 +43,8 @@ Machine make_chain() {
 Result<RunLimits> limits_of(const Machine& machine, const sim::Options& options) {
   const Topology topology = machine.topology();
   const Schedule schedule = machine.schedule();
-  const planners::Candidate candidate{"test", schedule, planners::ChunkModel(schedule, topology)};
+  planners::Candidate candidate{"test", schedule, planners::ChunkModel(schedule, topology)};
+  candidate.is_verified = true;
   return find_run_limits(candidate, topology, options);
 }
 
