@@ -177,11 +177,11 @@ Result<Diagnosis> diagnose(std::span<const Evidence> evidence, std::span<const F
   diagnosis.untouched = untouched_kinds(search, classes);
   Suspects suspects(search, evidence, classes);
   for (std::size_t i = 1; i < all.size(); ++i) suspects.add(all[i], posteriors[i]);
-  std::vector<Suspect> ranked = suspects.ranked(options.most_suspects);
+  std::vector<Suspect> ranked = suspects.ranked(options.max_suspects);
   // What no fault explains is what the model lacks, however unlikely that is.
-  constexpr double least_explained = 0.25, much_faster = 0.85;
-  const bool is_at_fault = 1 - diagnosis.probability_healthy >= options.alarm && !ranked.empty() &&
-                           ranked.front().explains >= least_explained;
+  constexpr double min_explained = 0.25, much_faster = 0.85;
+  const bool is_at_fault =
+      1 - diagnosis.probability_healthy >= options.alarm && !ranked.empty() && ranked.front().explains >= min_explained;
   if (is_at_fault) {
     diagnosis.verdict = Diagnosis::Verdict::slower;
     diagnosis.suspects = std::move(ranked);

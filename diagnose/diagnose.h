@@ -42,7 +42,7 @@ struct Diagnosis {
 };
 
 struct DiagnoseOptions {
-  std::size_t most_suspects = 8;
+  std::size_t max_suspects = 8;
   double alarm = 0.8;    ///< Suspects are named where the machine is at fault with this probability and more.
   unsigned threads = 1;  ///< That may predict at once.
   std::function<void(const std::string&)> on_step = {};  ///< Told what is looked at, one at a time.

@@ -13,12 +13,12 @@ namespace {
 
 /// Where curves are simulated, the one that shows most first. Between them times follow the reciprocal rate.
 constexpr std::array slow_rates = {0.25, 0.5, 0.75};
-constexpr double least_rate = 0.05, most_rate = 0.99;
+constexpr double min_rate = 0.05, max_rate = 0.99;
 
 /// Where likelihoods are taken: any part of the rate may be left.
 std::vector<double> rates_to_try(double step) {
   std::vector<double> rates;
-  for (double rate = most_rate; rate > least_rate; rate -= step) rates.push_back(rate);
+  for (double rate = max_rate; rate > min_rate; rate -= step) rates.push_back(rate);
   return rates;
 }
 
@@ -262,7 +262,7 @@ std::vector<Fault> FaultSearch::faults_beside(const Hypothesis& hypothesis) cons
     const bool is_slow = fault.kind == Fault::Kind::slow;
     for (double move = is_slow ? -reach : 0; move <= (is_slow ? reach : 0);
          move += hypothesis.faults.size() > 1 ? step_of_pairs : step) {
-      rates.push_back(is_slow ? std::clamp(fault.rate * (1 + move), least_rate, most_rate) : fault.rate);
+      rates.push_back(is_slow ? std::clamp(fault.rate * (1 + move), min_rate, max_rate) : fault.rate);
     }
   }
   const std::vector<double> expected = expected_times(hypothesis, at);

@@ -154,19 +154,19 @@ Result<std::unique_ptr<DiagnosisRuns>> runs_that_fit(const Console& console, con
                                                      const Tables& tables,
                                                      const std::shared_ptr<const forecast::Software>& given) {
   std::unique_ptr<DiagnosisRuns> best;
-  double least = 0, least_late = std::numeric_limits<double>::infinity();
+  double min_gap = 0, min_late = std::numeric_limits<double>::infinity();
   for (const auto& software : launches_of(given)) {
     auto runs = std::make_unique<DiagnosisRuns>(machine, software);
     const auto times = predict_healthy(tables, *runs);
     if (!times) return tl::unexpected(times.error());
     constexpr double first = 1e-6, last = 0.1, ratio = 1.1;
     for (double delay = first; best == nullptr && delay < last; delay *= ratio) {
-      least_late = std::min(least_late, gap_with(tables, *times, delay));
+      min_late = std::min(min_late, gap_with(tables, *times, delay));
     }
     const double gap = gap_with(tables, *times, 0);
     constexpr double far_better = 4;
-    if (best != nullptr && (gap >= least || gap > far_better * least_late)) continue;
-    least = gap;
+    if (best != nullptr && (gap >= min_gap || gap > far_better * min_late)) continue;
+    min_gap = gap;
     best = std::move(runs);
   }
   if (best->software() != given) {

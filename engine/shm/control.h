@@ -58,7 +58,7 @@ constexpr std::int64_t most_shown_bytes_of(std::uint32_t members) {
   return members == 2 ? most_shown_bytes / 4 : std::min(most_shown_bytes, together / members);
 }
 /// The same of two members whose memory is private: by streams each byte would go through shared memory twice as well.
-inline constexpr std::int64_t most_private_shown_bytes = std::int64_t{32} << 10;
+inline constexpr std::int64_t max_private_shown_bytes = std::int64_t{32} << 10;
 /// Bytes of a block of a BlockExchange: the places of all ranks together should stay in the last-level cache.
 constexpr std::int64_t exchanged_block_bytes(std::uint32_t members) {
   constexpr std::int64_t all_bytes = std::int64_t{12} << 20;
@@ -99,7 +99,7 @@ struct SharedControl {
   }
   // A call that shows its input is in the window until all members have read it, with one part of the ring lost where
   // it turns.
-  static_assert((call_window + 2) * std::max(most_shown_bytes, most_private_shown_bytes) <= shown_inputs_bytes);
+  static_assert((call_window + 2) * std::max(most_shown_bytes, max_private_shown_bytes) <= shown_inputs_bytes);
 
   [[nodiscard]] SharedStreams& streams(std::uint32_t member) {
     return reinterpret_cast<SharedStreams*>(this + 1)[member];

@@ -123,7 +123,7 @@ std::unique_ptr<WholeCall> ShmGroup::make_whole_call(const WholeCallShape& shape
     return std::make_unique<InputExchange>(*this, shape.program, queue, false);
   if (share_device_memory_) return nullptr;  // Devices reach each other without the host.
   if (members > 2) return std::make_unique<BlockExchange>(*this, shape.program, queue);
-  if (shape.size.count > most_private_shown_bytes) return nullptr;
+  if (shape.size.count > max_private_shown_bytes) return nullptr;
   return std::make_unique<InputExchange>(*this, shape.program, queue, true);
 }
 

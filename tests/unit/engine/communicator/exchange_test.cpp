@@ -95,7 +95,7 @@ TEST(Exchange, IsOfPrivateMemoryAloneBetweenTwoWhereItIsLarger) {
     if (is_late) options.make_device = [] { return std::make_unique<test::LateDevice>(); };
     run_ranks(2, replaceable(planned), std::move(options), [&](Communicator& communicator) {
       const std::int64_t least = engine::most_shown_bytes_of(2);
-      const std::int64_t most = engine::most_private_shown_bytes;
+      const std::int64_t most = engine::max_private_shown_bytes;
       const auto registered_on = [&](std::uint32_t rank) {
         return communicator.rank() == rank ? Memory::registered : Memory::plain;
       };
