@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 
 #include "base/counted.h"
@@ -100,6 +101,14 @@ std::string guesses_text(const Scenario& scenario, const JobReport& report, cons
                      guessed_waits_text(scenario), format_duration(report.elapsed), format_duration(most->elapsed));
 }
 
+/// What the traces say of their own run.
+std::string recorded_text(const scenario::RecordedTime& recorded) {
+  if (recorded.elapsed_us <= 0) return {};
+  return fmt::format("# recorded {}: exposed communication {:.1f} %, of which some is waiting for others\n",
+                     format_duration(Picoseconds{std::llround(recorded.elapsed_us * 1e6)}),
+                     100 * recorded.exposed_us / recorded.elapsed_us);
+}
+
 nlohmann::ordered_json averaging_json(const Scenario& scenario, const JobReport& report,
                                       const std::optional<OtherRun>& plain) {
   constexpr std::array<std::string_view, 3> graphs = {"network", "ring", "exponential"};
@@ -137,6 +146,7 @@ std::string header(const Scenario& scenario, const JobReport& report, const std:
       "\n# elapsed {}: compute {:.1f} %, exposed communication {:.1f} %, waiting for others {:.1f} %, idle {:.1f} %\n",
       format_duration(report.elapsed), 100 * time.compute, 100 * time.exposed, 100 * time.waiting, 100 * time.idle);
   if (scenario.training) text += training_text(*scenario.training, report.elapsed);
+  text += recorded_text(scenario.recorded);
   return text + averaging_text(scenario, report, plain) + guesses_text(scenario, report, plain);
 }
 
@@ -294,6 +304,10 @@ nlohmann::ordered_json scenario_json(const Scenario& scenario, const JobReport& 
   if (!scenario.averaged.empty()) document["averaging"] = averaging_json(scenario, report, plain);
   if (scenario.guessed_waits > 0 && scenario.averaged.empty() && plain) {
     document["guessed_waits"] = {{"cases", scenario.guessed_waits}, {"elapsed_if_all", plain->elapsed.seconds()}};
+  }
+  if (scenario.recorded.elapsed_us > 0) {
+    document["recorded"] = {{"elapsed", scenario.recorded.elapsed_us / 1e6},
+                            {"exposed", scenario.recorded.exposed_us / scenario.recorded.elapsed_us}};
   }
   auto& calls = document["calls"] = nlohmann::ordered_json::array();
   for (const CallSummary& call : summarize_calls(scenario.job, report)) {

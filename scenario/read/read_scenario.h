@@ -13,6 +13,7 @@
 #include "scenario/workload/averaging.h"
 #include "scenario/workload/job.h"
 #include "scenario/workload/kineto/kernel_waits.h"
+#include "scenario/workload/kineto/recorded_time.h"
 #include "scenario/workload/training_figures.h"
 #include "topology/topology.h"
 
@@ -30,6 +31,8 @@ struct Scenario {
   std::vector<AveragedUse> averaged;        ///< By gossip or compressed.
   /// Of profilers' traces: how often it is not known whether a kernel waited for one on another stream.
   std::uint64_t guessed_waits = 0;
+  /// Of profilers' traces, else zero: the longest of the ranks' own times, and the exposed in their mean.
+  RecordedTime recorded;
   /// Where there is any of those two: the job with an all_reduce for each that is averaged; the job where kernels wait
   /// for all that had ended when they began.
   Job other;

@@ -179,6 +179,7 @@ struct Traces {
   std::vector<std::vector<ChakraNode>> nodes;              ///< By rank.
   std::map<std::string, std::vector<std::size_t>> groups;  ///< That the traces define themselves.
   std::uint64_t guessed = 0;                               ///< KinetoTrace::guessed of all.
+  std::vector<RecordedTime> recorded;                      ///< Of a profiler's traces.
 };
 
 /// A file of the folder as far as there is room, unpacked; takes its size off the room.
@@ -209,7 +210,7 @@ std::optional<std::string> find_trace(const std::filesystem::path& folder, const
 /// The traces PREFIX.0.et, PREFIX.1.et, ... or .json as far as they are there; or one file of all ranks, PREFIX itself,
 /// when it ends in .goal or, compiled, in .bin.
 Result<Traces> read_traces(const std::filesystem::path& folder, const std::string& prefix, std::size_t most,
-                           std::size_t most_bytes, WaitReading reading) {
+                           std::size_t most_bytes, WaitReading reading, bool is_spmd) {
   std::size_t room = most_bytes;
   Traces traces;
   const bool is_compiled = prefix.ends_with(".bin") || prefix.ends_with(".bin.gz");
@@ -236,11 +237,12 @@ Result<Traces> read_traces(const std::filesystem::path& folder, const std::strin
     const auto bytes = read_unpacked(folder, name, room, most_bytes);
     if (!bytes) return tl::unexpected(bytes.error());
     if (is_kineto) {
-      auto read = read_kineto(*bytes, name, names.size(), reading);
+      auto read = read_kineto(*bytes, name, names.size(), reading, is_spmd);
       if (!read) return tl::unexpected(read.error());
       traces.nodes.push_back(std::move(read->nodes));
       traces.groups.merge(read->groups);
       traces.guessed += read->guessed;
+      traces.recorded.push_back(read->recorded);
       continue;
     }
     auto nodes = read_chakra(*bytes, name);
@@ -261,16 +263,32 @@ void read_trace(ScenarioContext& context, const Fields& fields, const std::vecto
   const auto type = read_type(context, fields, "type");
   const auto rate = read_flop_rate(context, fields, "flops");
   const auto chunk = read_chunk(context, fields);
-  if (!prefix || !chunk || (fields.has("type") && !type) || (fields.has("flops") && !rate)) return;
+  const auto spmd = fields.boolean("spmd");
+  if (!prefix || !chunk || (fields.has("type") && !type) || (fields.has("flops") && !rate) ||
+      (fields.has("spmd") && !spmd)) {
+    return;
+  }
+  const bool is_spmd = spmd.value_or(false);
   const Mark mark = fields.mark_of("trace");
   if (!context.folder || prefix->empty() || leaves_folder(*prefix)) {
     context.error(mark, scenario_codes::bad_trace, "traces lie in the scenario's folder or below it",
                   "write 'trace: step' for the files step.0.et, step.1.et, ...");
     return;
   }
-  const auto traces = read_traces(*context.folder, *prefix, ranks.size(), context.options.most_trace_bytes,
-                                  context.options.kernel_waits);
+  auto traces = read_traces(*context.folder, *prefix, ranks.size(), context.options.most_trace_bytes,
+                            context.options.kernel_waits, is_spmd);
   if (!traces) return context.error(mark, scenario_codes::bad_trace, traces.error());
+  if (is_spmd && traces->recorded.empty()) {
+    return context.error(fields.mark_of("spmd"), scenario_codes::bad_trace,
+                         "'spmd' is for traces of the PyTorch profiler",
+                         "leave it out, and give the trace of every rank");
+  }
+  if (is_spmd) {
+    const std::size_t recorded = traces->nodes.size();
+    for (std::size_t rank = recorded; rank < ranks.size(); ++rank) {
+      traces->nodes.push_back(traces->nodes[rank % recorded]);
+    }
+  }
   ChakraOptions options{ranks, {}, type.value_or(ElementType::float32), rate, *chunk};
   for (const auto& [name, of_traces] : traces->groups) {
     for (const std::size_t rank : of_traces) options.groups[name].push_back(ranks[rank]);
@@ -280,6 +298,11 @@ void read_trace(ScenarioContext& context, const Fields& fields, const std::vecto
     if (groups.size() == 1) options.groups[name].assign(job.ranks(groups[0]).begin(), job.ranks(groups[0]).end());
   }
   context.scenario.guessed_waits += traces->guessed;
+  for (const RecordedTime& one : traces->recorded) {
+    RecordedTime& all = context.scenario.recorded;
+    all.elapsed_us = std::max(all.elapsed_us, one.elapsed_us);
+    all.exposed_us += one.exposed_us / static_cast<double>(traces->recorded.size());
+  }
   const auto added = add_chakra(context.scenario.job, traces->nodes, options);
   if (!added) context.error(mark, scenario_codes::bad_trace, added.error());
 }

@@ -17,30 +17,48 @@ constexpr std::array<std::string_view, 3> group = {"ranks", "of", "across"};
 constexpr std::array<std::string_view, 13> collective = {"name",  "collective", "group",      "size",  "type",
                                                          "chunk", "algorithm",  "root",       "start", "repeat",
                                                          "gap",   "gossip",     "compression"};
-constexpr std::array<std::string_view, 35> training = {"ranks",        "trace",
-                                                       "layers",       "hidden",
-                                                       "heads",        "kv_heads",
-                                                       "feed_forward", "gated",
-                                                       "sequence",     "vocabulary",
-                                                       "batch",        "micro_batch",
-                                                       "experts",      "experts_per_token",
-                                                       "type",         "gradients",
-                                                       "flops",        "utilisation",
-                                                       "recompute",    "optimizer",
-                                                       "tensor",       "sequence_parallel",
-                                                       "pipeline",     "virtual_stages",
-                                                       "data",         "expert",
-                                                       "sharding",     "bucket",
-                                                       "steps",        "algorithms",
-                                                       "chunk",        "chunks",
-                                                       "memory",       "gossip",
+constexpr std::array<std::string_view, 36> training = {"ranks",
+                                                       "trace",
+                                                       "spmd",
+                                                       "layers",
+                                                       "hidden",
+                                                       "heads",
+                                                       "kv_heads",
+                                                       "feed_forward",
+                                                       "gated",
+                                                       "sequence",
+                                                       "vocabulary",
+                                                       "batch",
+                                                       "micro_batch",
+                                                       "experts",
+                                                       "experts_per_token",
+                                                       "type",
+                                                       "gradients",
+                                                       "flops",
+                                                       "utilisation",
+                                                       "recompute",
+                                                       "optimizer",
+                                                       "tensor",
+                                                       "sequence_parallel",
+                                                       "pipeline",
+                                                       "virtual_stages",
+                                                       "data",
+                                                       "expert",
+                                                       "sharding",
+                                                       "bucket",
+                                                       "steps",
+                                                       "algorithms",
+                                                       "chunk",
+                                                       "chunks",
+                                                       "memory",
+                                                       "gossip",
                                                        "compression"};
 constexpr std::array<std::string_view, 3> gossip = {"accuracy", "rounds", "graph"};
 constexpr std::array<std::string_view, 1> compression = {"low_rank"};
 constexpr std::array<std::string_view, 3> algorithms = {"tensor", "data", "expert"};
 constexpr std::array<std::string_view, 4> chunks = {"tensor", "data", "expert", "pipeline"};
 /// Those of `training` that may stand beside `trace`.
-constexpr std::array<std::string_view, 5> trace = {"trace", "ranks", "type", "flops", "chunk"};
+constexpr std::array<std::string_view, 6> trace = {"trace", "spmd", "ranks", "type", "flops", "chunk"};
 constexpr std::array<std::string_view, 4> background = {"pairs", "size", "load", "ranks"};
 constexpr std::array<std::string_view, 3> straggler = {"ranks", "compute", "start"};
 constexpr std::array<std::string_view, 7> event = {"at", "link", "rate", "down", "for", "every", "times"};

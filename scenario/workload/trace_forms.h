@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "scenario/workload/chakra.h"
 #include "scenario/workload/kineto/kernel_waits.h"
+#include "scenario/workload/kineto/recorded_time.h"
 
 namespace espalier::scenario {
 
@@ -35,14 +36,17 @@ Result<std::vector<std::vector<ChakraNode>>> read_goal_binary(std::string_view b
 struct KinetoTrace {
   std::vector<ChakraNode> nodes;
   std::map<std::string, std::vector<std::size_t>> groups;  ///< Ranks of the traces, by the name that nodes give.
-  std::uint64_t guessed = 0;                               ///< KernelWaits::guessed.
+  std::uint64_t guessed = 0;                               ///< KernelWaits::guessed, CpuStretches::guessed.
+  RecordedTime recorded;
 };
 
 /// Reads the GPU kernels of a PyTorch profiler's trace (Kineto, JSON). Kernels of NCCL become collectives and messages
 /// of their process group; all others compute for as long as they took. What a kernel waits for is KernelWaits'; what
-/// then passed until it began, it pauses. `ranks`: how many traces there are. Errors: invalid_input where the file is
-/// no such trace; unsupported for collectives and groups that it does not say enough of, naming the kernel.
+/// then passed until it began, it pauses. Where no kernel ran, reads what the processor's threads did and the calls of
+/// a backend such as gloo (read_cpu_stretches). `ranks`: how many traces there are. `is_spmd`: all ranks do the same
+/// and are one group, of as many ranks as the trace's head says; nodes name no group then. Errors: invalid_input where
+/// the file is no such trace; unsupported for collectives and groups that it does not say enough of, naming the kernel.
 Result<KinetoTrace> read_kineto(std::string_view text, const std::string& name, std::size_t ranks,
-                                WaitReading reading = WaitReading::least);
+                                WaitReading reading = WaitReading::least, bool is_spmd = false);
 
 }  // namespace espalier::scenario

@@ -32,6 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (compiled) add(*compiled, {});
   const auto kineto = scenario::read_kineto(text, "fuzz.json", 2);
   ESPALIER_CHECK(kineto.has_value() || !kineto.error().message.empty(), "an error says what is wrong");
+  const auto spmd = scenario::read_kineto(text, "fuzz.json", 1, scenario::WaitReading::most, true);
+  ESPALIER_CHECK(spmd.has_value() || !spmd.error().message.empty(), "an error says what is wrong");
   if (!kineto) return 0;
   scenario::ChakraOptions options;
   for (const auto& [name, ranks] : kineto->groups) {

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "scenario/workload/kineto/cpu_stretches.h"
+#include "scenario/workload/kineto/recorded_time.h"
 #include "scenario/workload/trace_forms.h"
 
 namespace espalier::scenario {
@@ -91,8 +93,8 @@ bool communicates(std::string name) {
 
 class KinetoReader {
  public:
-  KinetoReader(const std::string& name, std::size_t ranks, WaitReading reading)
-      : name_(name), ranks_(ranks), reading_(reading) {}
+  KinetoReader(const std::string& name, std::size_t ranks, WaitReading reading, bool is_spmd)
+      : name_(name), ranks_(ranks), reading_(reading), is_spmd_(is_spmd) {}
 
   Result<KinetoTrace> read(std::string_view text) {
     const Json document = Json::parse(text, nullptr, false);
@@ -102,7 +104,7 @@ class KinetoReader {
     read_groups(document);
     for (const Json& event : *events) note_call(event);
     for (const Json& event : *events) take(event);
-    if (kernels_.empty()) return broken("no kernel of a GPU ran");
+    if (kernels_.empty()) return read_processors(*events);
     std::ranges::stable_sort(kernels_, {}, [](const Kernel& kernel) { return kernel.run.begin; });
     if (kernels_.size() > max_tasks / 4) return fail(ErrorCode::too_large, name_ + " has too many kernels");
     std::vector<KernelRun> runs;
@@ -112,22 +114,65 @@ class KinetoReader {
       if (auto added = add(i, waits.of(i)); !added) return tl::unexpected(added.error());
     }
     trace_.guessed = waits.guessed();
+    std::vector<BusyTime> times;
+    for (const Kernel& kernel : kernels_) times.push_back({kernel.run.begin, kernel.run.end, kernel.run.communicates});
+    trace_.recorded = time_recorded(times);
     return std::move(trace_);
   }
 
  private:
+  /// What the threads of a rank without GPU did.
+  Result<KinetoTrace> read_processors(const Json& events) {
+    if (listed_.size() > 1) {
+      return fail(ErrorCode::unsupported,
+                  fmt::format("{}: there are {} process groups, and ranges on the CPU do not say whose they are", name_,
+                              listed_.size()),
+                  "traces of training on the CPU are read where all ranks are one group");
+    }
+    what_ = "call";
+    auto read = read_cpu_stretches(events, name_, ranks_of_group(), reading_);
+    if (!read) return tl::unexpected(read.error());
+    if (read->stretches.empty()) return broken("no kernel of a GPU and no operator of a processor ran");
+    if (read->stretches.size() > max_tasks / 4) return fail(ErrorCode::too_large, name_ + " has too many calls");
+    std::vector<BusyTime> times;
+    std::vector<double> ends;
+    for (const CpuStretch& stretch : read->stretches) {
+      double ready = read->stretches.front().begin;
+      std::vector<std::uint64_t> after;
+      for (const std::size_t before : stretch.after) {
+        after.push_back(ids_[before]);
+        ready = std::max(ready, std::min(ends[before], stretch.begin));
+      }
+      const KernelRun run{stretch.begin, stretch.end, 0, -1, !stretch.call.is_null()};
+      if (auto added = add_node(stretch.name, run, stretch.call, std::move(after), stretch.begin - ready); !added) {
+        return tl::unexpected(added.error());
+      }
+      times.push_back({stretch.begin, stretch.end, run.communicates});
+      ends.push_back(stretch.end);
+    }
+    trace_.guessed = read->guessed;
+    trace_.recorded = time_recorded(times);
+    return std::move(trace_);
+  }
+
+  /// The one group of a trace on processors: as many ranks as it says itself, else one for each trace.
+  [[nodiscard]] std::size_t ranks_of_group() const {
+    return listed_.empty() || listed_.begin()->second.empty() ? ranks_ : listed_.begin()->second.size();
+  }
+
   [[nodiscard]] tl::unexpected<Error> broken(std::string_view what) const {
     return fail(ErrorCode::invalid_input, fmt::format("{}: not a trace of the PyTorch profiler: {}", name_, what),
                 "write one with torch.profiler, activities CPU and CUDA, and export_chrome_trace");
   }
-  [[nodiscard]] std::string place(const Kernel& kernel) const {
-    return fmt::format("{}: kernel '{}'", name_, text_of(*kernel.event, "name").substr(0, 60));
+  [[nodiscard]] std::string place(const ChakraNode& node) const {
+    return fmt::format("{}: {} '{}'", name_, what_, node.name);
   }
 
   /// The ranks of process groups that the head of the trace lists.
   void read_groups(const Json& document) {
     const auto info = document.find("distributedInfo");
     if (info == document.end() || !info->is_object()) return;
+    if (is_spmd_) ranks_ = static_cast<std::size_t>(std::max<std::int64_t>(1, whole_of(*info, "world_size", 1)));
     const auto groups = info->find("pg_config");
     if (groups == info->end() || !groups->is_array()) return;
     for (const Json& group : *groups) {
@@ -194,85 +239,107 @@ class KinetoReader {
                          whole_of(values, "wait_on_cuda_event_record_corr_id", -1)});
   }
 
-  /// Adds a kernel: a pause behind what it waits for, and what it does.
+  /// Adds a kernel behind what it waits for.
   Result<void> add(std::size_t at, const std::vector<std::size_t>& waits) {
     const KernelRun& run = kernels_[at].run;
+    std::vector<std::uint64_t> after;
+    double ready = kernels_.front().run.begin;
+    for (const std::size_t before : waits) {
+      after.push_back(ids_[before]);
+      ready = std::max(ready, std::min(kernels_[before].run.end, run.begin));
+    }
+    const std::string name = text_of(*kernels_[at].event, "name");
+    return add_node(name, run, *kernels_[at].call, std::move(after), run.begin - ready);
+  }
+
+  /// Adds a pause of so many us and, behind it, what ran: a call of such arguments where it communicates.
+  Result<void> add_node(const std::string& name, const KernelRun& run, const Json& call,
+                        std::vector<std::uint64_t> after, double pause_us) {
     ChakraNode pause;
     pause.id = trace_.nodes.size();
     pause.name = "pause";
-    double ready = kernels_.front().run.begin;
-    for (const std::size_t before : waits) {
-      pause.after.push_back(ids_[before]);
-      ready = std::max(ready, std::min(kernels_[before].run.end, run.begin));
-    }
+    pause.after = std::move(after);
     pause.duration_ns =
-        static_cast<std::uint64_t>(std::llround(std::min(std::max(run.begin - ready, 0.0), longest_kernel_us) * 1000));
+        static_cast<std::uint64_t>(std::llround(std::min(std::max(pause_us, 0.0), longest_kernel_us) * 1000));
     ChakraNode node;
     node.id = pause.id + 1;
+    node.name = name.substr(0, 60);
     node.after = {pause.id};
     node.stream = no_stream;
-    if (auto filled = fill(node, kernels_[at]); !filled) return filled;
+    if (!run.communicates) {
+      node.type = ChakraType::compute;
+      node.duration_ns = static_cast<std::uint64_t>(std::llround((run.end - run.begin) * 1000));
+    } else if (auto filled = fill(node, call); !filled) {
+      return filled;
+    }
     ids_.push_back(node.id);
     trace_.nodes.push_back(std::move(pause));
     trace_.nodes.push_back(std::move(node));
     return {};
   }
 
-  Result<void> fill(ChakraNode& node, const Kernel& kernel) {
-    node.name = text_of(*kernel.event, "name").substr(0, 60);
-    const std::string collective = text_of(*kernel.call, "Collective name");
-    if (collective.empty() && !communicates(text_of(*kernel.event, "name"))) {
-      node.type = ChakraType::compute;
-      node.duration_ns = static_cast<std::uint64_t>(std::llround((kernel.run.end - kernel.run.begin) * 1000));
-      return {};
-    }
-    const auto element = bytes_of_dtype(text_of(*kernel.call, "dtype"));
-    const std::int64_t in = whole_of(*kernel.call, "In msg nelems", -1);
-    const std::int64_t out = whole_of(*kernel.call, "Out msg nelems", -1);
+  /// Fills what a call of such arguments does; the node has its name.
+  Result<void> fill(ChakraNode& node, const Json& call) {
+    const std::string collective = text_of(call, "Collective name");
+    const auto element = bytes_of_dtype(text_of(call, "dtype"));
+    const std::int64_t in = whole_of(call, "In msg nelems", -1);
+    const std::int64_t out = whole_of(call, "Out msg nelems", -1);
     const std::int64_t count = std::max(in, out);
     const bool is_barrier = collective == "barrier";
     if (!is_barrier && (!element || count < 0 || count > max_message_size.count / 8)) {
-      return fail(ErrorCode::unsupported, place(kernel) + " does not say how much it carries",
+      return fail(ErrorCode::unsupported, place(node) + " does not say how much it carries",
                   "traces of PyTorch 2.3 and later have dtype and msg nelems beside each kernel of NCCL");
     }
     node.comm_size = is_barrier ? 0 : count * *element;
-    if (collective == "send" || collective == "recv") return fill_message(node, kernel, collective == "send");
+    if (collective == "send" || collective == "recv") return fill_message(node, call, collective == "send");
     const auto known = std::ranges::find(torch_collectives, collective, &TorchCollective::name);
     if (known == torch_collectives.end()) {
       return fail(ErrorCode::unsupported,
-                  fmt::format("{}: there is no collective for '{}'", place(kernel), collective.substr(0, 60)));
+                  fmt::format("{}: there is no collective for '{}'", place(node), collective.substr(0, 60)));
     }
     node.type = ChakraType::collective;
     node.comm_type = known->comm_type;
-    return set_group(node, kernel);
+    return set_group(node, call);
   }
 
-  Result<void> fill_message(ChakraNode& node, const Kernel& kernel, bool sends) const {
-    const std::int64_t peer = whole_of(*kernel.call, sends ? "Dst Rank" : "Src Rank", -1);
+  Result<void> fill_message(ChakraNode& node, const Json& call, bool sends) const {
+    if (is_spmd_) {
+      return fail(ErrorCode::unsupported, place(node) + " is a message: whom other ranks would send to is not known",
+                  "'spmd' takes calls of all ranks alone");
+    }
+    const std::int64_t peer = whole_of(call, sends ? "Dst Rank" : "Src Rank", -1);
     if (peer < 0) {
       return fail(ErrorCode::unsupported,
-                  fmt::format("{} does not say which rank it is {}", place(kernel), sends ? "for" : "from"));
+                  fmt::format("{} does not say which rank it is {}", place(node), sends ? "for" : "from"));
     }
     node.type = sends ? ChakraType::send : ChakraType::receive;
     (sends ? node.comm_dst : node.comm_src) = peer;
     return {};
   }
 
-  Result<void> set_group(ChakraNode& node, const Kernel& kernel) {
-    const std::int64_t size = whole_of(*kernel.call, "Group size", -1);
-    const std::string name = text_of(*kernel.call, "Process Group Name");
-    std::optional<std::vector<std::size_t>> ranks = read_ranks(text_of(*kernel.call, "Process Group Ranks"));
+  Result<void> set_group(ChakraNode& node, const Json& call) {
+    const std::int64_t size = whole_of(call, "Group size", -1);
+    const std::string name = text_of(call, "Process Group Name");
+    std::optional<std::vector<std::size_t>> ranks = read_ranks(text_of(call, "Process Group Ranks"));
     const auto listed = listed_.find(name);
     if (!ranks && listed != listed_.end()) ranks = listed->second;
+    if (is_spmd_) {
+      const std::int64_t of_group = ranks ? static_cast<std::int64_t>(ranks->size()) : size;
+      if (of_group == static_cast<std::int64_t>(ranks_)) return {};
+      return fail(
+          ErrorCode::unsupported,
+          fmt::format("{}: its group '{}' has {} of {} ranks", place(node), name.substr(0, 60), of_group, ranks_),
+          "'spmd' takes calls of all ranks alone");
+    }
     if (!ranks && size == static_cast<std::int64_t>(ranks_)) return {};  // All of them.
     if (!ranks || (size >= 0 && static_cast<std::int64_t>(ranks->size()) != size)) {
-      return fail(ErrorCode::unsupported, fmt::format("{} does not say which {} ranks its group '{}' has",
-                                                      place(kernel), size, name.substr(0, 60)));
+      return fail(ErrorCode::unsupported, fmt::format("{} does not say which {} ranks its group '{}' has", place(node),
+                                                      size, name.substr(0, 60)));
     }
     std::ranges::sort(*ranks);
     if (std::ranges::adjacent_find(*ranks) != ranks->end() || ranks->empty() || ranks->back() >= ranks_) {
       return fail(ErrorCode::invalid_input,
-                  fmt::format("{}: its group '{}' does not fit {} traces", place(kernel), name.substr(0, 60), ranks_),
+                  fmt::format("{}: its group '{}' does not fit {} traces", place(node), name.substr(0, 60), ranks_),
                   "give the trace of every rank");
     }
     node.group = fmt::format("{} [{}]", name, fmt::join(*ranks, ","));
@@ -301,6 +368,8 @@ class KinetoReader {
   const std::string& name_;
   std::size_t ranks_;
   WaitReading reading_;
+  bool is_spmd_;
+  std::string_view what_ = "kernel";  ///< That communicates.
   KinetoTrace trace_;
   std::vector<Kernel> kernels_;
   std::map<std::string, const Json*> collectives_;  ///< Calls on the CPU, by External id: their arguments.
@@ -312,9 +381,9 @@ class KinetoReader {
 
 }  // namespace
 
-Result<KinetoTrace> read_kineto(std::string_view text, const std::string& name, std::size_t ranks,
-                                WaitReading reading) {
-  return KinetoReader(name, ranks, reading).read(text);
+Result<KinetoTrace> read_kineto(std::string_view text, const std::string& name, std::size_t ranks, WaitReading reading,
+                                bool is_spmd) {
+  return KinetoReader(name, ranks, reading, is_spmd).read(text);
 }
 
 }  // namespace espalier::scenario

@@ -398,7 +398,8 @@ TEST(Kineto, ErrorsNameTheKernel) {
   };
   EXPECT_EQ(error("["), "f: not a trace of the PyTorch profiler: no JSON object");
   EXPECT_EQ(error("{}"), "f: not a trace of the PyTorch profiler: there are no traceEvents");
-  EXPECT_EQ(error(kineto({})), "f: not a trace of the PyTorch profiler: no kernel of a GPU ran");
+  EXPECT_EQ(error(kineto({})),
+            "f: not a trace of the PyTorch profiler: no kernel of a GPU and no operator of a processor ran");
   EXPECT_EQ(error(kineto({kernel(0, 1, R"("Collective name": "allreduce")")})),
             "f: kernel 'k' does not say how much it carries");
   EXPECT_EQ(error(kineto({kernel(0, 1, R"("Collective name": "gossip", "dtype": "Int", "In msg nelems": 1)")})),
