@@ -49,6 +49,7 @@ constexpr std::array documents = {
     "schemas/1",
     "version/1",
     "sweep-count/1",
+    "gpus/1",
     "group-bounds/1",
     "provenance/1",
     "doctor/1",

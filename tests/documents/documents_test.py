@@ -41,6 +41,7 @@ DOCUMENTS = {
     "espalier/machines/1": ["topo show --list"],
     "espalier/provenance/1": ["topo show dgx1v --provenance"],
     "espalier/schemas/1": ["schema"],
+    "espalier/gpus/1": ["compute"],
     "espalier/version/1": ["version"],
     "espalier/doctor/1": ["doctor"],
     "espalier/compare/1": ["compare simulated.json measured.json", "compare simulated.json measured.json --fail-above 1%", "compare dgx1v perf.log --collective all_reduce"],

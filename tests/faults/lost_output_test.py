@@ -54,6 +54,7 @@ VERBS = {
                 [["compare", "trace.json", "trace.json", "--svg", "FILE"]]),
     "compare-designs": (["compare-designs", "rtx4090-pcie", "dgx1v", "-c", "all_gather", "-a", "ring", "-s", "1M", "--no-failures"], []),
     "diagnose": (["diagnose", "rtx4090-pcie", "results.json", "--profile", "ideal"], []),
+    "compute": (["compute"], []),
     "calibrate": (["calibrate", "rtx4090-pcie", "--from", "results.json"],
                   [["calibrate", "rtx4090-pcie", "--from", "results.json", "-o", "FILE"]]),
     "lab": (["lab", "--help"], []),  # Its traces and tables go the same ways; a network is not built here.

@@ -211,6 +211,7 @@ VERBS = {
         "results": (["cluster.yaml", "measured.json"], {"--algorithm": "rows name what ran", "--collective": "rows name it", "--nccl-version": "of a profile",
                     "--paths": "of a profile", "--protocol": "of a profile"}),
     }),
+    "compute": ({"--batch": ["--batch", "questions.jsonl"]}, {"gpus": ([], {})}),
     "calibrate": ({**TOPOLOGY, "--from": ["--from", "predicted.json"], "--output": ["-o", "out.yaml"],
                    "--algorithm": ["-a", "tree"], "--collective": ["--collective", "all_reduce"],
                    "--plan": ["--plan", "tree.json"], "--chunk": ["--chunk", "64K"], "--minbytes": ["-b", "1M"],

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/result.h"
+#include "compute/memory.h"
+#include "compute/model.h"
+
+namespace espalier::cli {
+
+/// Members of a JSON object, each with the type it must have; remembers which were asked for, so that others are
+/// errors.
+class Members {
+ public:
+  Members(const nlohmann::json& object, std::string where) : object_(object), where_(std::move(where)) {}
+
+  std::int64_t whole(const char* key, std::int64_t otherwise, std::int64_t least = 0);
+  /// One that must be there.
+  std::int64_t needed(const char* key, std::int64_t least = 1);
+  double number(const char* key, double otherwise);
+  bool flag(const char* key, bool otherwise);
+  std::string text(const char* key, const std::string& otherwise);
+  /// Asks for a member without reading it.
+  const nlohmann::json* find(const char* key);
+  void refuse(std::string message, std::string help = {});
+  template <class T>
+  T take(Result<T> result, T otherwise) {
+    if (result) return *result;
+    refuse(result.error().message, result.error().help);
+    return otherwise;
+  }
+
+  /// Errors: the first that was found, or a member that nobody asked for.
+  [[nodiscard]] Result<void> finish() const;
+
+ private:
+  const nlohmann::json& object_;
+  std::string where_;
+  std::vector<std::string> asked_;
+  std::optional<Error> error_;
+};
+
+/// A model, what a rank has of it, and how it is computed, by the names of docs/compute.md.
+struct Workload {
+  compute::ModelShape model;
+  compute::Slice slice;
+  compute::Software software;
+  compute::Recompute recompute = compute::Recompute::none;
+};
+Workload read_workload(Members& members);
+
+/// Answers one question of `compute --batch`. Errors: invalid_input, with what is wrong with it.
+Result<nlohmann::ordered_json> answer_question(const nlohmann::json& question);
+
+}  // namespace espalier::cli

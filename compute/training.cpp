@@ -1,0 +1,314 @@
+#include "compute/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "compute/constants.h"
+#include "compute/pipeline.h"
+
+namespace espalier::compute {
+namespace {
+
+/// What the host and the GPU take together where each waits for the other now and then.
+double mix(double busy, double host) {
+  const double power = constants::mixing;
+  if (busy <= 0 || host <= 0) return busy + host;
+  const double larger = std::max(busy, host), part = std::min(busy, host) / larger;
+  return larger * std::pow(1 + std::pow(part, power), 1 / power);
+}
+
+/// What the ranks of one place do, half a layer after the other.
+class Place {
+ public:
+  Place(const Gpu& gpu, const TrainingPlan& plan, const CallSeconds& calls)
+      : gpu_(gpu), plan_(plan), calls_(calls), sparse_(half_pass(false)), dense_(half_pass(true)) {}
+
+  /// Of a layer: forward and backward, with its calls and with what the host takes.
+  [[nodiscard]] BothWays layer(bool is_dense) const { return is_dense ? dense_ : sparse_; }
+
+  [[nodiscard]] double call(CallKind kind, const CallGroup& group, double bytes) const {
+    return group.count > 1 && bytes > 0 && calls_ ? calls_(kind, group, bytes) : 0;
+  }
+  [[nodiscard]] CallGroup tensor() const { return {plan_.slice.tensor, 1, 1}; }
+  [[nodiscard]] CallGroup context() const { return {plan_.slice.context, plan_.slice.tensor, plan_.slice.tensor}; }
+  [[nodiscard]] CallGroup data() const {
+    const std::int64_t stride = plan_.slice.tensor;
+    return {plan_.slice.context * plan_.data, stride, stride};
+  }
+  /// Bytes of the activations of a micro-batch between layers, of all tensor ranks together.
+  [[nodiscard]] double activations() const {
+    return static_cast<double>(plan_.slice.tokens() * plan_.model.hidden) * bytes_of(plan_.software.activations());
+  }
+  [[nodiscard]] BothWays ends() const { return ends_seconds(gpu_, plan_.model, plan_.slice, plan_.software); }
+
+ private:
+  /// Calls of tensor ranks around half a layer, one way.
+  [[nodiscard]] double tensor_calls() const {
+    const double all = activations();
+    if (!plan_.slice.is_sequence_parallel) return call(CallKind::all_reduce, tensor(), all);
+    return call(CallKind::all_gather, tensor(), all) + call(CallKind::reduce_scatter, tensor(), all);
+  }
+  /// Keys and values that come round among context ranks, less what attention hides.
+  [[nodiscard]] double context_calls(double core) const {
+    if (plan_.slice.context == 1) return 0;
+    const auto width = static_cast<double>(2 * plan_.model.kv() * plan_.model.head() / plan_.slice.tensor);
+    const double all = static_cast<double>(plan_.slice.micro_batch * plan_.slice.sequence) * width *
+                       bytes_of(plan_.software.activations());
+    return std::max(0.0, call(CallKind::all_gather, context(), all) - core);
+  }
+  /// Tokens on their way to experts and back.
+  [[nodiscard]] double expert_calls() const {
+    if (plan_.slice.expert == 1) return 0;
+    const std::int64_t stride = plan_.slice.tensor_of_experts();
+    const double share = static_cast<double>(plan_.slice.tensor_of_experts()) / static_cast<double>(plan_.slice.tensor);
+    const double sent = activations() * static_cast<double>(plan_.model.experts_per_token) * std::min(1.0, share);
+    return 2 * call(CallKind::all_to_all, {plan_.slice.expert, stride, stride}, sent);
+  }
+
+  [[nodiscard]] BothWays half_pass(bool is_dense) const {
+    const double hidden = plan_.overlaps_tensor ? constants::tensor_hidden : 0;
+    const double tensor_time = tensor_calls() * (1 - hidden);
+    const bool again = plan_.recompute == Recompute::full;
+    const HalfTime attention = attention_half(gpu_, plan_.model, plan_.slice, plan_.software);
+    const HalfTime other = feed_forward_half(gpu_, plan_.model, plan_.slice, plan_.software, is_dense);
+    const double experts = is_dense ? 0 : expert_calls();
+    const double round = context_calls(attention.core);
+    const double calls = 2 * tensor_time + experts + round;
+    const HalfTime first = attention.with(plan_.recompute), second = other.with(plan_.recompute);
+    // A collective that another follows in the backward pass of sequence parallelism gathers the input again.
+    const double extra = plan_.slice.is_sequence_parallel ? 2 * (1 - hidden) * 0.5 * tensor_calls() : 0;
+    return {mix(first.forward + second.forward + calls, first.host_forward + second.host_forward),
+            mix(first.backward + second.backward + calls * (again ? 2 : 1) + extra * constants::gather_again,
+                first.host_backward + second.host_backward)};
+  }
+
+  const Gpu& gpu_;
+  const TrainingPlan& plan_;
+  const CallSeconds& calls_;
+  BothWays sparse_, dense_;
+};
+
+/// Layers of a stage, numbered along the model: the first ones have one more where they do not divide.
+std::int64_t layers_of_stage(const TrainingPlan& plan, std::int64_t stage) {
+  const std::int64_t stages = plan.pipeline * plan.virtual_stages;
+  return plan.model.layers / stages + (stage < plan.model.layers % stages ? 1 : 0);
+}
+
+std::int64_t first_layer_of_stage(const TrainingPlan& plan, std::int64_t stage) {
+  std::int64_t first = 0;
+  for (std::int64_t i = 0; i < stage; ++i) first += layers_of_stage(plan, i);
+  return first;
+}
+
+struct Counted {
+  double dense = 0;
+  double sparse = 0;
+};
+
+Counted layers_of(const TrainingPlan& plan, std::int64_t stage) {
+  const std::int64_t first = first_layer_of_stage(plan, stage), count = layers_of_stage(plan, stage);
+  if (plan.model.experts == 0) return {static_cast<double>(count), 0};
+  const std::int64_t dense = std::clamp<std::int64_t>(plan.model.dense_layers - first, 0, count);
+  return {static_cast<double>(dense), static_cast<double>(count - dense)};
+}
+
+/// Weights of a rank at a place: those that all replicas have, and those of its experts.
+struct Weights {
+  double shared = 0;
+  double experts = 0;
+  double largest_layer = 0;
+};
+
+Weights weights_of_place(const TrainingPlan& plan, std::int64_t place) {
+  const ModelShape& model = plan.model;
+  const auto tensor = static_cast<double>(plan.slice.tensor);
+  Weights weights;
+  const auto attention = static_cast<double>(model.attention_weights()) / tensor;
+  const auto dense = static_cast<double>(model.feed_forward_weights()) / tensor;
+  const double shared = static_cast<double>(model.shared_experts * model.expert_weights()) / tensor;
+  for (std::int64_t turn = 0; turn < plan.virtual_stages; ++turn) {
+    const Counted layers = layers_of(plan, turn * plan.pipeline + place);
+    weights.shared += (layers.dense + layers.sparse) * attention + layers.dense * dense + layers.sparse * shared;
+    weights.experts += layers.sparse * static_cast<double>(model.experts / plan.slice.expert) *
+                       static_cast<double>(model.expert_weights()) /
+                       static_cast<double>(plan.slice.tensor_of_experts());
+  }
+  weights.largest_layer = attention + (model.experts == 0 ? dense : shared);
+  const auto table = static_cast<double>(model.vocabulary * model.hidden) / tensor;
+  if (place == 0) weights.shared += table + static_cast<double>(model.positions * model.hidden);
+  if (place == plan.pipeline - 1 && (plan.pipeline > 1 || !model.is_tied)) weights.shared += table;
+  return weights;
+}
+
+double sharers(const TrainingPlan& plan) {
+  const std::int64_t replicas = plan.data * plan.slice.context;
+  return static_cast<double>(plan.shard_group > 0 ? std::min(plan.shard_group, replicas) : replicas);
+}
+
+}  // namespace
+
+Result<void> check(const TrainingPlan& plan) {
+  const ModelShape& model = plan.model;
+  const Slice& slice = plan.slice;
+  const auto refuse = [](std::string_view what, std::int64_t whole, std::string_view by, std::int64_t part) {
+    return fail(ErrorCode::invalid_input, fmt::format("{} {} is no multiple of {} {}", what, whole, by, part),
+                fmt::format("make {} a multiple of {}", what, by));
+  };
+  if (plan.batch % (plan.data * slice.micro_batch) != 0) {
+    return refuse("batch", plan.batch, "data x micro_batch", plan.data * slice.micro_batch);
+  }
+  if (model.heads % slice.tensor != 0) return refuse("heads", model.heads, "tensor", slice.tensor);
+  if (slice.sequence % slice.context != 0) return refuse("sequence", slice.sequence, "context", slice.context);
+  if (model.layers < plan.pipeline * plan.virtual_stages) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} layers are fewer than pipeline x virtual_stages {}", model.layers,
+                            plan.pipeline * plan.virtual_stages),
+                "give more layers, or a shorter pipeline");
+  }
+  if (model.experts > 0 && model.experts % slice.expert != 0)
+    return refuse("experts", model.experts, "expert", slice.expert);
+  return {};
+}
+
+MemoryUse memory_of_place(const TrainingPlan& plan, std::int64_t place) {
+  const Weights weights = weights_of_place(plan, place);
+  const double shards = plan.shards == Shards::none ? 1 : sharers(plan);
+  Held held;
+  held.weights = weights.shared + weights.experts;
+  held.replicas = shards;
+  held.sharers = plan.shards == Shards::full ? shards : 1;
+  held.micro_batches = plan.micro_batches();
+  const std::int64_t behind = plan.pipeline - place - 1, all = plan.micro_batches() * plan.virtual_stages;
+  std::int64_t ahead = behind;
+  if (plan.virtual_stages > 1) {
+    ahead = plan.micro_batches() == plan.pipeline ? all : 2 * behind + (plan.virtual_stages - 1) * plan.pipeline;
+  }
+  const auto under_way = static_cast<double>(std::min(all, ahead + 1));
+  const Counted layers = layers_of(plan, place);
+  held.layers = under_way * (layers.dense + layers.sparse);
+  held.dense_layers = under_way * layers.dense;
+  held.has_output = place == plan.pipeline - 1;
+  held.embedding = place == 0 || held.has_output ? static_cast<double>(plan.model.vocabulary * plan.model.hidden) /
+                                                       static_cast<double>(plan.slice.tensor) / held.sharers
+                                                 : 0;
+  MemoryUse use = peak_memory(plan.model, plan.slice, plan.software, plan.recompute, held);
+  if (plan.shards == Shards::full) use.working += 4 * weights.largest_layer * 2;  // Two layers, whole, with gradients.
+  return use;
+}
+
+StepTime step_time(const Gpu& gpu, const TrainingPlan& plan, const CallSeconds& calls) {
+  const Place place(gpu, plan, calls);
+  const double element = bytes_of(plan.software.activations());
+  const double of_gradient = plan.gradient_bytes > 0 ? plan.gradient_bytes : element;
+  const BothWays ends = place.ends();
+  const CallGroup replicas = place.data();
+  // With weights that are gathered before use a layer takes as long as its calls where these take longer.
+  CallGroup sharing = replicas;
+  if (plan.shard_group > 0) sharing.count = std::min(plan.shard_group, replicas.count);
+  const bool is_full = plan.shards == Shards::full;
+  const auto with_gathers = [&](BothWays layer, double weights) {
+    if (!is_full || sharing.count == 1) return layer;
+    const double gather = place.call(CallKind::all_gather, sharing, weights * element);
+    const double scatter = place.call(CallKind::reduce_scatter, sharing, weights * of_gradient);
+    const auto beside = [&](double computed, double called) {
+      const double slower = computed + constants::slowed * std::min(computed, called);
+      return std::max(slower, called);
+    };
+    return BothWays{beside(layer.forward, gather), beside(layer.backward, gather + scatter)};
+  };
+  const Weights first = weights_of_place(plan, 0);
+  PipelineShape shape;
+  shape.places = plan.pipeline;
+  shape.virtual_stages = plan.virtual_stages;
+  shape.micro_batches = plan.micro_batches();
+  const std::int64_t stages = plan.pipeline * plan.virtual_stages;
+  const BothWays dense = with_gathers(place.layer(true), first.largest_layer);
+  const BothWays sparse = with_gathers(place.layer(false), first.largest_layer);
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    const Counted layers = layers_of(plan, stage);
+    BothWays time{layers.dense * dense.forward + layers.sparse * sparse.forward,
+                  layers.dense * dense.backward + layers.sparse * sparse.backward};
+    if (stage == stages - 1) {
+      time.forward += ends.forward;
+      time.backward += ends.backward;
+    }
+    shape.stages.push_back(time);
+  }
+  const double boundary =
+      place.activations() / (plan.slice.is_sequence_parallel ? static_cast<double>(plan.slice.tensor) : 1);
+  const std::int64_t stride = plan.ranks() / plan.pipeline;
+  shape.send = place.call(
+      CallKind::send, {plan.pipeline > 1 ? 2 : 1, stride, std::min<std::int64_t>(stride, plan.slice.tensor)}, boundary);
+  const double piped = pipeline_seconds(shape);
+  StepTime step;
+  double slowest = 0;
+  for (std::int64_t at = 0; at < plan.pipeline; ++at) {
+    BothWays own;
+    for (std::int64_t turn = 0; turn < plan.virtual_stages; ++turn) {
+      const BothWays& stage = shape.stages[static_cast<std::size_t>(turn * plan.pipeline + at)];
+      own.forward += stage.forward;
+      own.backward += stage.backward;
+    }
+    if (own.forward + own.backward < slowest) continue;
+    slowest = own.forward + own.backward;
+    step.forward = own.forward * static_cast<double>(shape.micro_batches);
+    step.backward = own.backward * static_cast<double>(shape.micro_batches);
+  }
+  step.bubble = piped - step.forward - step.backward;
+  // Gradients and parameters of the place with the most weights.
+  Weights most = first;
+  for (std::int64_t at = 1; at < plan.pipeline; ++at) {
+    const Weights here = weights_of_place(plan, at);
+    if (here.shared + here.experts > most.shared + most.experts) most = here;
+  }
+  const CallGroup of_experts{replicas.count / plan.slice.expert, replicas.stride * plan.slice.expert, replicas.at_once};
+  const auto both_kinds = [&](CallKind kind, double bytes_each) {
+    return place.call(kind, replicas, most.shared * bytes_each) +
+           place.call(kind, of_experts, most.experts * bytes_each);
+  };
+  double added = 0, gathered = 0;
+  const double last_backward = step.backward / static_cast<double>(shape.micro_batches);
+  const double next_forward = step.forward / static_cast<double>(shape.micro_batches);
+  if (plan.shards == Shards::none) added = both_kinds(CallKind::all_reduce, of_gradient);
+  if (plan.shards == Shards::optimizer || plan.shards == Shards::gradients) {
+    if (sharing.count < replicas.count) {
+      // Within a group gradients are scattered, groups add them; then the group gathers.
+      added = both_kinds(CallKind::all_reduce, of_gradient);
+      gathered = place.call(CallKind::all_gather, sharing, most.shared * element);
+    } else {
+      added = both_kinds(CallKind::reduce_scatter, of_gradient);
+      gathered = both_kinds(CallKind::all_gather, element);
+    }
+  }
+  if (is_full) {
+    const double tables = (plan.model.is_tied ? 1 : 2) *
+                          static_cast<double>(plan.model.vocabulary * plan.model.hidden) /
+                          static_cast<double>(plan.slice.tensor);
+    gathered = place.call(CallKind::all_gather, sharing, tables * element);
+    added = place.call(CallKind::reduce_scatter, sharing, tables * of_gradient);
+    if (sharing.count < replicas.count) {
+      const CallGroup groups{replicas.count / sharing.count, replicas.stride * sharing.count,
+                             sharing.count * replicas.at_once};
+      added += place.call(CallKind::all_reduce, groups, most.shared / static_cast<double>(sharing.count) * of_gradient);
+    }
+  }
+  const auto exposed = [](double called, bool overlaps, double beside) {
+    if (!overlaps) return called;
+    return std::max(called * constants::last_bucket, called - (1 - constants::slowed) * beside);
+  };
+  step.data = exposed(added, plan.overlaps_gradients && !is_full, last_backward) +
+              exposed(gathered, plan.overlaps_parameters && !is_full, next_forward);
+  const double held = most.shared + most.experts;
+  step.optimizer = optimizer_seconds(gpu, held / (plan.shards == Shards::none ? 1 : sharers(plan)), plan.software);
+  step.seconds = piped + step.data + step.optimizer;
+  for (std::int64_t at = 0; at < plan.pipeline; ++at) {
+    const MemoryUse use = memory_of_place(plan, at);
+    if (at == 0 || use.total() > step.memory.total()) step.memory = use;
+  }
+  return step;
+}
+
+}  // namespace espalier::compute
