@@ -33,6 +33,7 @@ void add_compare_designs_command(CLI::App& app, Session& session);
 void add_calibrate_command(CLI::App& app, Session& session);
 void add_compute_command(CLI::App& app, Session& session);
 void add_diagnose_command(CLI::App& app, Session& session);
+void add_probe_command(CLI::App& app, Session& session);
 void add_lab_command(CLI::App& app, Session& session);
 void add_schema_command(CLI::App& app, Session& session);
 void add_version_command(CLI::App& app, Session& session);

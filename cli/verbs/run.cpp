@@ -2,10 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <csignal>
-#include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,49 +10,12 @@
 #include "cli/flags/modes.h"
 #include "cli/jobs/run_on_gpus.h"
 #include "cli/jobs/run_rank.h"
+#include "cli/ranks/start_ranks.h"
 #include "cli/verbs/commands.h"
-#include "engine/launch/local_job.h"
 #include "engine/rendezvous/environment.h"
 
 namespace espalier::cli {
 namespace {
-
-/// This process's arguments, without the program's name: the ranks get the same.
-std::vector<std::string> own_arguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> arguments;
-  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
-  if (!arguments.empty()) arguments.erase(arguments.begin());
-  return arguments;
-}
-
-/// A rank that exits says why, and rank 0's words are shown as they come. Everything else is told here: nobody else
-/// can.
-ExitCode tell_failure(const engine::launch::LocalJobResult& job) {
-  const engine::launch::RankExit& first = job.ranks[*job.first_failed];
-  const bool has_spoken = *job.first_failed == 0 && !first.signal && !first.last_lines.empty();
-  if (!has_spoken) Console::write_error(job.summary());
-  constexpr std::array crashes = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
-  if (first.signal && std::ranges::find(crashes, *first.signal) != crashes.end()) return ExitCode::internal_error;
-  return !first.signal && first.code <= static_cast<int>(ExitCode::internal_error) ? static_cast<ExitCode>(first.code)
-                                                                                   : ExitCode::check_failed;
-}
-
-ExitCode start_ranks(const Console& console, const RunFlags& flags, std::uint32_t world) {
-  engine::launch::LocalJobOptions options;
-  options.world = world;
-  options.most_ranks = flags.most_local_ranks;
-  options.arguments = own_arguments();
-  options.grace = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout * 1000) + 2000);
-  // All ranks say the same of their input; what matters of the others is in the summary.
-  options.on_error_line = [](std::uint32_t rank, const std::string& line) {
-    if (rank == 0) Console::write_error(line + "\n");
-  };
-  const auto job = engine::launch::run_local_job(options);
-  if (!job) return console.refuse(job.error());
-  if (job->first_failed) return tell_failure(*job);
-  return job->was_interrupted ? ExitCode::interrupted : ExitCode::ok;
-}
 
 Mode mode_of(const Input& input) {
   constexpr std::array<std::string_view, 22> how = {
@@ -172,7 +131,8 @@ ExitCode run(const Console& console, const CLI::App& command, const RunFlags& fl
                        "start one process without a launcher, or write --device cuda-ranks"});
   }
   if (!launch->is_launched()) {
-    return start_ranks(console, flags, static_cast<std::uint32_t>(input->topology.rank_count()));
+    return start_ranks(console, static_cast<std::uint32_t>(input->topology.rank_count()), flags.most_local_ranks,
+                       flags.timeout);
   }
   return run_rank(own, flags, *launch, *input);
 }

@@ -41,6 +41,8 @@ constexpr std::array documents = {
     "degrade/1",
     "designs/1",
     "diagnosis/1",
+    "probe/1",
+    "probe-plan/1",
     "explain-measured/1",
     "explain-scenario/1",
     "sweep/2",

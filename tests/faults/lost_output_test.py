@@ -55,6 +55,8 @@ VERBS = {
     "compare-designs": (["compare-designs", "rtx4090-pcie", "dgx1v", "-c", "all_gather", "-a", "ring", "-s", "1M", "--no-failures"], []),
     "diagnose": (["diagnose", "rtx4090-pcie", "results.json", "--profile", "ideal"], []),
     "compute": (["compute"], []),
+    "probe": (["probe", "one-host", "-p", "ranks=2", "-s", "1K", "-n", "1"],
+              [["probe", "one-host", "-p", "ranks=2", "-s", "1K", "-n", "1", "-o", "FILE"]]),
     "calibrate": (["calibrate", "rtx4090-pcie", "--from", "results.json"],
                   [["calibrate", "rtx4090-pcie", "--from", "results.json", "-o", "FILE"]]),
     "lab": (["lab", "--help"], []),  # Its traces and tables go the same ways; a network is not built here.
@@ -108,7 +110,7 @@ def check_standard_output(verb, arguments, folder):
         os.close(writer)
         quiet = done.returncode == -signal.SIGPIPE and done.stderr == ""
         # The ranks of a job are processes of their own: the one that prints dies so, and the command tells of it.
-        expect(quiet or (verb == "run" and done.returncode > 0), f"{name} | true", done)
+        expect(quiet or (verb in ("run", "probe") and done.returncode > 0), f"{name} | true", done)
 
 
 def check_standard_error(verb, arguments, folder):

@@ -292,6 +292,18 @@ VERBS = {
                    {"--rank": "shown by 'topology'"}),
         "plan": (["--json", "plan.json", "-s", "4K", "-n", "2"], {"--rank": "shown by 'topology'"}),
     }),
+    "probe": ({**TOPOLOGY, "--parameter": ["-p", "gpus=3"], "--size": ["-s", "4M"], "--transfers": ["-n", "3"], "--limit": ["--limit", "2 GB/s"],
+               "--max-rounds": ["--max-rounds", "2"], "--max-time": ["--max-time", "7"], "--dry-run": ["--dry-run"], "--output": ["-o", "out.yaml"],
+               "--transport": ["--transport", "tcp"], "--sockets": ["--sockets", "2"], "--timeout": ["--timeout", "20"], **RDMA,
+               "--rank": ["--rank", "0"], "--world": ["--world", "2"],
+               "--rendezvous": "the ranks meet there, which no output shows (tests/unit/engine/launch)", "--secret-file": ["--secret-file", "secret"],
+               "--max-local-ranks": ["--max-local-ranks", "2"], "--device": "needs a GPU", "--csv": ["--csv"]}, {
+        "planned": (["cluster.yaml", "--dry-run"], {"--dry-run": "already there", "--max-rounds": ["--max-rounds", "1"]}),
+        "planned document": (["--json", "cluster.yaml", "--dry-run"], {"--dry-run": "already there"}),
+        "measured": (["--json", "cluster.yaml", "-s", "4K", "-n", "2"], {
+            "--rank": ["--rank", "0", "--timeout", "1"], **{option: "shown by 'planned'" for option in (
+                "--parameter", "--ranks", "--without", "--slow", "--size", "--transfers", "--limit", "--max-rounds", "--max-time")}}),
+    }),
     # Needs namespaces; a test of its own (options_of_lab).
     "lab": ({**TOPOLOGY, **COLLECTIVE, **SIZES, "--algorithm": ["-a", "tree"], "--chunk": ["--chunk", "8K"], "--ahead": ["--ahead", "2"],
              "--iters": "how often is measured: seen in the time alone", "--warmup_iters": ["-w", "0"],
