@@ -269,6 +269,23 @@ Result<void> Communicator::all_to_all(const void* send, void* receive, std::size
   return run({CollectiveKind::all_to_all, send, receive, count_per_rank * size(), type, ReduceOperation::sum, 0});
 }
 
+Result<void> Communicator::all_to_all(const void* send, const BlockCounts& send_blocks, void* receive,
+                                      const BlockCounts& receive_blocks, ElementType type) {
+  CallArguments arguments{CollectiveKind::all_to_all, send, receive, 0, type};
+  arguments.send_blocks = send_blocks;
+  arguments.receive_blocks = receive_blocks;
+  return run(arguments);
+}
+
+Result<void> Communicator::exchange_counts(std::span<const std::int64_t> sent, std::span<std::int64_t> received) {
+  if (sent.size() != size() || received.size() != size()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} counts to send and room for {} among {} ranks", sent.size(), received.size(), size()),
+                "give a count for each rank");
+  }
+  return all_to_all(sent.data(), received.data(), 1, ElementType::int64);
+}
+
 Result<void> Communicator::gather(const void* send, void* receive, std::size_t count_per_rank, ElementType type,
                                   std::uint32_t root) {
   return run({CollectiveKind::gather, send, receive, count_per_rank * size(), type, ReduceOperation::sum, root});

@@ -18,11 +18,23 @@
 
 namespace espalier {
 
+/// An all_to_all's blocks in a buffer, in elements: one for each rank, in the ranks' order. They stay as they are until
+/// the call ends.
+struct BlockCounts {
+  std::span<const std::int64_t> counts = {};
+  /// Where each begins, counted from the buffer's beginning. None: one after the other.
+  std::span<const std::int64_t> displacements = {};
+};
+
 /// A collective and the buffers of one rank, in NCCL's conventions (schedule/collective.h). `count` is the message size
 /// S in elements: for all_gather, reduce_scatter, gather, scatter and all_to_all that of all shards together.
 /// Send and receive buffers may be the same place ("in place"): equal for all_reduce, broadcast and reduce; the own
 /// shard's place in the larger buffer for all_gather, reduce_scatter, gather and scatter. Any other overlap is refused.
 /// A buffer that the rank does not need (reduce: the receive buffer of others than the root) may be null.
+///
+/// An all_to_all may have counts per peer (MPI_Alltoallv's meaning): what a rank sends to another is what that one
+/// receives from it, else the call fails on both with both counts. `count` means nothing then. Blocks may lie in any
+/// order; those received do not overlap each other; where they overlap those sent, the call works from a copy of them.
 struct CallArguments {
   CollectiveKind kind = CollectiveKind::all_reduce;
   const void* send = nullptr;
@@ -38,6 +50,11 @@ struct CallArguments {
   /// A queue of the rank's device that the caller works on the buffers with. The call begins when the work is done that
   /// the queue was given before; work that it is given after `run` or `start` begins when the call has ended.
   engine::DeviceQueue* queue = nullptr;
+  /// Counts per peer of an all_to_all.
+  BlockCounts send_blocks = {};
+  BlockCounts receive_blocks = {};
+
+  [[nodiscard]] bool has_counts() const { return !send_blocks.counts.empty() || !receive_blocks.counts.empty(); }
 };
 
 class CallHandle;
@@ -120,6 +137,13 @@ class Communicator {
   Result<void> reduce_scatter(const void* send, void* receive, std::size_t count_per_rank, ElementType type,
                               ReduceOperation operation);
   Result<void> all_to_all(const void* send, void* receive, std::size_t count_per_rank, ElementType type);
+  /// With counts per peer, by direct messages. Errors: besides, invalid_input for counts that no buffers can have, and
+  /// on the two ranks whose counts do not match.
+  Result<void> all_to_all(const void* send, const BlockCounts& send_blocks, void* receive,
+                          const BlockCounts& receive_blocks, ElementType type);
+  /// Tells every member how much this rank will send to it: `received[r]` becomes what rank r has for this one in its
+  /// `sent`. Both have a number for each member.
+  Result<void> exchange_counts(std::span<const std::int64_t> sent, std::span<std::int64_t> received);
   Result<void> gather(const void* send, void* receive, std::size_t count_per_rank, ElementType type,
                       std::uint32_t root);
   Result<void> scatter(const void* send, void* receive, std::size_t count_per_rank, ElementType type,

@@ -124,7 +124,20 @@ Result<void> Group::join_transports() {
   return {};
 }
 
+Bytes Group::default_chunk() const {
+  Bytes usual{};
+  for (const auto& transport : transports_) {  // Those of all members: they have to come to the same.
+    usual = std::max(usual, transport->default_chunk());
+    if (transport->compares_all_calls()) break;
+  }
+  return usual;
+}
+
 Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
+  if (arguments.has_counts()) {
+    return fail(ErrorCode::unsupported, "an all_to_all with counts per peer has no schedule and cannot be captured",
+                "call run or start, outside of a capture");
+  }
   const std::uint32_t root = has_root(arguments.kind) ? arguments.root : 0;
   const std::int64_t element_size = size_of(arguments.type);
   Shape shape{arguments.kind, root, arguments.count, element_size, arguments.shares};
@@ -167,12 +180,7 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   const Schedule& schedule = *prepared->source.schedule;
   prepared->chunk = prepared->source.chunk;
   if (prepared->chunk.count == 0) {
-    Bytes usual{};
-    for (const auto& transport : transports_) {  // Those of all members: they have to come to the same.
-      usual = std::max(usual, transport->default_chunk());
-      if (transport->compares_all_calls()) break;
-    }
-    prepared->chunk.count = std::max(usual.count, bytes.count / most_default_chunks);
+    prepared->chunk.count = std::max(default_chunk().count, bytes.count / most_default_chunks);
   }
   const Cut cut{prepared->chunk, prepared->source.ahead};
   auto program = compile(schedule, *layout, cut, Rank(self_),
@@ -241,7 +249,7 @@ Result<void> Group::check(const CallArguments& arguments, const RankProgram& pro
         fmt::format("{} of {} {} on rank {} has no {} buffer", to_string(arguments.kind), arguments.count,
                     to_string(arguments.type), self_, send == nullptr && program.send_bytes > 0 ? "send" : "receive"));
   }
-  if (!is_in_place(arguments, program)) return {};
+  if (program.has_counts || !is_in_place(arguments, program)) return {};
   if (!program.in_place_shift) {
     return fail(ErrorCode::unsupported, fmt::format("{} cannot work in place", to_string(arguments.kind)),
                 "use separate send and receive buffers");
@@ -388,7 +396,8 @@ std::string Group::describe_running() const { return fmt::format("{} (group {})"
 CallHeader Group::header_of(const CallArguments& arguments) {
   CallHeader header;
   header.sequence = ++sequence_;
-  header.count = arguments.count;
+  header.count = arguments.has_counts() ? 0 : arguments.count;
+  header.has_counts = arguments.has_counts() ? 1 : 0;
   header.root = has_root(arguments.kind) ? arguments.root : UINT32_MAX;
   header.kind = arguments.kind;
   header.type = arguments.type;
@@ -403,10 +412,11 @@ Result<RunningCall> Group::begin(const CallArguments& arguments, QueuePoint call
   return begun;
 }
 
-Result<RunningCall> Group::begin(const CallArguments& arguments, QueuePoint callers_work, CallHeader& header) {
+Result<RunningCall> Group::begin(const CallArguments& called, QueuePoint callers_work, CallHeader& header) {
   if (job_->control().has_failed()) return tl::unexpected(job_->control().failure_error());
   if (job_->is_aborted()) return fail(ErrorCode::unavailable, "the job failed before", "join a new job");
-  const auto prepared = prepare(arguments);
+  CallArguments arguments = called;
+  const auto prepared = called.has_counts() ? prepare_direct(arguments, callers_work) : prepare(arguments);
   if (!prepared) return tl::unexpected(prepared.error());
   PreparedCall& call = **prepared;
   header.schedule = call.schedule_hash;

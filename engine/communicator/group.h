@@ -12,6 +12,7 @@
 
 #include "engine/communicator/captured_call.h"
 #include "engine/communicator/communicator.h"
+#include "engine/communicator/direct_call.h"
 #include "engine/communicator/prepared_call.h"
 #include "engine/communicator/stream_table.h"
 #include "engine/executor/run_calls.h"
@@ -72,7 +73,13 @@ class Group {
   /// up.
   void settle();
   Result<void> check(const CallArguments& arguments, const RankProgram& program) const;
-  Result<RunningCall> begin(const CallArguments& arguments, QueuePoint callers_work, CallHeader& header);
+  /// The program of a call with counts per peer; `arguments` then begin at the first byte that it uses.
+  Result<PreparedCall*> prepare_direct(CallArguments& arguments, QueuePoint callers_work);
+  Result<void> make_direct();
+  /// Sends from a copy of the blocks.
+  Result<void> keep_blocks(CallArguments& arguments, QueuePoint callers_work);
+  [[nodiscard]] Bytes default_chunk() const;
+  Result<RunningCall> begin(const CallArguments& called, QueuePoint callers_work, CallHeader& header);
   /// What the next call says, as far as its arguments go.
   CallHeader header_of(const CallArguments& arguments);
   Result<void> capture(const CallArguments& arguments, CallHeader& header);
@@ -150,6 +157,7 @@ class Group {
   PreparedCalls prepared_;
   PreparedCalls::iterator last_ = prepared_.end();   ///< What was called last is mostly called again.
   std::map<const Schedule*, std::uint64_t> hashes_;  ///< Of schedules that `prepared_` keeps.
+  std::unique_ptr<DirectCall> direct_;               ///< Of all calls with counts per peer; null before the first.
   std::vector<std::unique_ptr<CapturedCall>> captured_;
   PreparedCall* running_ = nullptr;
   CallHeader running_header_;

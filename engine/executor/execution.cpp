@@ -35,6 +35,9 @@ Execution::Execution(const RankProgram& program, std::vector<StreamEnds> ends, D
   }
   sources_.resize(most_members);
   targets_.resize(most_forwards + 1);
+  if (program.has_counts) {
+    for (End& end : ends_) end.call.header = &end.header;
+  }
   begun_.resize(ends_.size());
   call_ = {&program, nullptr, &header_, &buffers_, &error_, &bytes_passed_, &queue};
 }
@@ -43,7 +46,16 @@ void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder
   header_ = header;
   buffers_ = buffers;
   recorder_ = recorder;
+  if (program_.has_counts) set_counts();
   begin_program();
+}
+
+void Execution::set_counts() {
+  for (End& end : ends_) {
+    end.header = header_;
+    end.header.count = static_cast<std::uint64_t>(end.call.stream->block.bytes / program_.element_size);
+    end.header.shares = static_cast<std::uint64_t>(end.call.stream->bytes_back / program_.element_size);
+  }
 }
 
 void Execution::begin_program() {

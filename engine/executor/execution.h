@@ -50,6 +50,11 @@ class Execution {
 
   [[nodiscard]] const CallError& call_error() const { return error_; }
   [[nodiscard]] const CallHeader& header() const { return header_; }
+  /// The message size S; with counts per peer, of this rank.
+  [[nodiscard]] std::int64_t message_bytes() const {
+    if (program_.has_counts) return program_.message_bytes;
+    return static_cast<std::int64_t>(header_.count) * size_of(header_.type);
+  }
   [[nodiscard]] std::int64_t bytes_moved() const {
     return bytes_moved_ + (whole_ != nullptr ? whole_->bytes_moved() : 0);
   }
@@ -62,6 +67,7 @@ class Execution {
  private:
   struct End {
     StreamCall call;
+    CallHeader header;  ///< Of a program with counts: the call's, with the counts of this pair.
     Sender* sender = nullptr;
     Receiver* receiver = nullptr;
     std::uint32_t next = 0;       ///< The first op that was not begun.
@@ -76,11 +82,14 @@ class Execution {
   }
   [[nodiscard]] bool serves_streams() const { return whole_ == nullptr || whole_->leaves_streams(); }
   /// Whether the executor carries the end's stream out, and no whole call.
-  [[nodiscard]] bool serves(const End& end) const { return whole_ == nullptr || whole_->leaves_stream(stream_of(end)); }
+  [[nodiscard]] bool serves(const End& end) const {
+    return end.call.stream->op_count > 0 && (whole_ == nullptr || whole_->leaves_stream(stream_of(end)));
+  }
   [[nodiscard]] bool may_begin(const End& end, std::uint32_t index) const;
   /// Finds the last level that streams which keep step may begin now (RankProgram::ahead).
   void move_window();
   void begin_program();
+  void set_counts();
   void begin_streams();
   bool advance_whole();
   /// What the schedule would have moved one by one has moved at once.

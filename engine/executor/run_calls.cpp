@@ -56,10 +56,7 @@ class CallRunner {
 
  private:
   [[nodiscard]] bool sleeps_at_once() const {
-    const auto is_large = [](const RunningCall& call) {
-      const CallHeader& header = call.execution->header();
-      return std::cmp_greater_equal(header.count, sleep_bytes / size_of(header.type));
-    };
+    const auto is_large = [](const RunningCall& call) { return call.execution->message_bytes() >= sleep_bytes; };
     return std::ranges::any_of(context_.transports, [](const auto& one) { return one->prefers_sleep(); }) &&
            std::ranges::any_of(calls_, is_large);
   }

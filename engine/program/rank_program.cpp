@@ -50,6 +50,7 @@ class Compiler {
     }
     program_.send_bytes = placement_.send_bytes(rank_);
     program_.receive_bytes = placement_.receive_bytes(rank_);
+    program_.message_bytes = std::max(program_.send_bytes, program_.receive_bytes);
     program_.scratch_bytes = placement_.scratch_bytes(rank_);
     program_.in_place_shift = placement_.in_place_shift(rank_);
     program_.element_size = layout_.element_size();

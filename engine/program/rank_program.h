@@ -43,6 +43,12 @@ struct Op {
   std::int64_t bytes = 0;
 };
 
+/// A part of a rank's send or receive buffer, in bytes.
+struct Block {
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;
+};
+
 /// All that goes from one rank to another on one stream, in order: this rank is one end.
 struct Stream {
   Rank peer;
@@ -53,6 +59,9 @@ struct Stream {
   /// Ops that may be done before the other end acknowledges any: by entering the call it allows them.
   std::uint32_t initial_credits = 0;
   bool keeps_step = false;  ///< Outgoing, over a link that other transfers than its own use too.
+  // Of a program with counts.
+  Block block;                  ///< What this rank sends to the peer, or receives from it, on all streams of the pair.
+  std::int64_t bytes_back = 0;  ///< What goes the other way.
 };
 
 /// An op by its place.
@@ -83,6 +92,10 @@ using StreamChoice = std::function<std::uint32_t(const Transfer&)>;
 
 /// A rank's part of a schedule for one size: what it sends and receives, in order, where the bytes lie, what waits for
 /// what. Nothing in it names an address, so it serves any call of the same shape.
+///
+/// A program with counts (direct_program.h) is of one call: its rank knows its own blocks alone. The peer's end of a
+/// piece (the source at a receiver, the target at a sender) then counts from the beginning of the peer's block, and a
+/// stream may have no ops, which is as if it were not there.
 struct RankProgram {
   std::vector<Stream> streams;
   std::vector<Op> ops;
@@ -98,8 +111,10 @@ struct RankProgram {
   std::optional<std::int64_t> in_place_shift;  ///< Of the send buffer to the receive buffer; nothing: not in place.
   /// Whether it sends what the rank brought after something was added to that: a call in place needs a copy of it.
   bool keeps_input = false;
-  std::int64_t max_op_bytes = 0;  ///< Over all ranks.
-  std::uint32_t ahead = 0;        ///< Cut::ahead, over the streams that keep step.
+  std::int64_t max_op_bytes = 0;   ///< Over all ranks; of a program with counts, of this one.
+  std::int64_t message_bytes = 0;  ///< What the rank sends or what it receives, the larger; its own part included.
+  std::uint32_t ahead = 0;         ///< Cut::ahead, over the streams that keep step.
+  bool has_counts = false;
   std::int64_t element_size = 1;
 };
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/program/rank_program.h"
 #include "engine/shm/shared_domain.h"
 #include "engine/transport/call.h"
 
@@ -69,25 +70,34 @@ constexpr std::int64_t exchanged_block_bytes(std::uint32_t members) {
 /// just read waits for that core's cache line by line; and the inputs of all calls of the window fit in it.
 inline constexpr std::int64_t shown_inputs_bytes = std::int64_t{1} << 20;
 
+/// Of a call with counts per peer: what a rank sends to a peer and what it receives from it, as places in its buffers.
+struct SharedBlocks {
+  Block sent;
+  Block received;
+};
+
+/// A rank is never more than this many calls ahead of a member that it exchanges with.
+inline constexpr std::uint64_t shm_call_window = 8;
+
 /// A rank's progress on all its streams to one peer, in one cache line: written by the rank, read by the peer.
 struct alignas(128) SharedStreams {
   std::array<SharedStream, shm_streams_per_pair> streams;
   std::uint32_t opens_memory;  ///< 1: the rank's device opens memory of the peer's; written as the group is made.
+  alignas(128) std::array<SharedBlocks, shm_call_window> blocks;  ///< By call; written before it is shown.
 };
-static_assert(sizeof(SharedStreams) == 128 && sizeof(SharedStream) * shm_streams_per_pair <= 64);
+static_assert(sizeof(SharedStreams) == 384 && sizeof(SharedStream) * shm_streams_per_pair <= 64);
 
 /// What a rank shows to the other members of a communicator. Zeroed memory is a valid one. Its streams follow, for each
 /// member.
 struct SharedControl {
-  /// A rank is never more than this many calls ahead of a member that it exchanges with.
-  static constexpr std::uint64_t call_window = 8;
+  static constexpr std::uint64_t call_window = shm_call_window;
   std::array<SharedCall, call_window> calls;
   alignas(128) std::atomic<std::uint64_t> entered;  ///< The newest call.
   std::atomic<std::uint64_t> exchanged;  ///< The newest exchange or call of kernels: what others showed in it was read.
   /// 1 when no more calls will come. Who waits for this rank looks here, so nothing that it writes often is beside it.
   alignas(128) std::atomic<std::uint32_t> has_left;
-  SharedBufferId inputs;  ///< The ring of small inputs; written before the first call that shows one.
-  SharedBufferId blocks;  ///< The places of a BlockExchange, likewise.
+  SharedBufferId inputs;            ///< The ring of small inputs; written before the first call that shows one.
+  SharedBufferId exchanged_blocks;  ///< The places of a BlockExchange, likewise.
   /// The newest call for whose kernels this rank has shown memory; written after `kernel_memory`.
   alignas(128) std::atomic<std::uint64_t> kernel_call;
   SharedBufferId kernel_memory;  ///< Of its device. Nobody shows another before all have read this one.
@@ -106,6 +116,9 @@ struct SharedControl {
   }
   [[nodiscard]] SharedStream& stream(std::uint32_t member, std::uint32_t number) {
     return streams(member).streams[number];
+  }
+  [[nodiscard]] SharedBlocks& blocks(std::uint32_t member, std::uint64_t sequence) {
+    return streams(member).blocks[sequence % call_window];
   }
 };
 

@@ -203,7 +203,17 @@ void ShmGroup::describe(const StreamCall& call) {
     if (!is_on_device || own.memories[i].buffer.is_none()) own.on_device &= ~SharedCall::all_on_device;
   }
   const auto outgoing = std::ranges::count_if(program.streams, [](const Stream& stream) { return stream.is_outgoing; });
+  if (program.has_counts) show_blocks(call);
   own.sender_assists = outgoing == 1 && !transport_.is_oversubscribed() ? 1 : 0;
+}
+
+void ShmGroup::show_blocks(const StreamCall& call) {
+  for (const Stream& stream : call.program->streams) {
+    const std::uint32_t member = stream.peer.value();
+    if (!peers_[member]) continue;
+    SharedBlocks& shown = control().blocks(member, call.header->sequence);
+    (stream.is_outgoing ? shown.sent : shown.received) = stream.block;
+  }
 }
 
 void ShmGroup::publish(std::uint64_t sequence) {
@@ -270,7 +280,7 @@ Result<SharedDomain::Allocation> ShmGroup::blocks() {
     auto memory = domain().allocate(static_cast<std::int64_t>(BlockExchange::places) * exchanged_block_bytes(members));
     if (!memory) return tl::unexpected(memory.error());
     blocks_ = *memory;
-    control().blocks = blocks_.id;
+    control().exchanged_blocks = blocks_.id;
   }
   return blocks_;
 }

@@ -49,6 +49,8 @@ class ShmGroup final : public GroupTransport {
   void describe(const StreamCall& call);
   /// Shows a call whose place in the window is filled in.
   void publish(std::uint64_t sequence);
+  /// Of a call with counts per peer, as `describe`.
+  void show_blocks(const StreamCall& call);
   void mark_all();
   [[nodiscard]] KernelTurns& kernel_turns() { return transport_.kernel_turns(); }
   [[nodiscard]] Result<DeviceQueue*> kernel_queue() { return transport_.kernel_queue(); }

@@ -59,6 +59,10 @@ class ShmPeer {
     return is_known ? Result<MappedBuffers>(mapped_) : find_memories(sequence);
   }
 
+  /// The same of a call with counts per peer, each memory from the block on that is for this rank. Errors: besides,
+  /// unavailable for a block that is not within its memory.
+  Result<MappedBuffers> map_for_blocks(std::uint64_t sequence);
+
   /// Whether what the peer called with lies in memory that is mapped here. Requires: has_entered.
   [[nodiscard]] bool shares_buffers(std::uint64_t sequence) const {
     return espalier::engine::shares_all(call(sequence));
@@ -110,6 +114,11 @@ class ShmPeer {
  private:
   /// has_entered, where the peer has entered or has left.
   bool agrees(const StreamCall& call);
+  /// Of a call with counts per peer: whether each expects what the other sends. Sets error when not.
+  bool agree_on_blocks(const StreamCall& call);
+  [[nodiscard]] const SharedBlocks& theirs_blocks(std::uint64_t sequence) const {
+    return theirs_->blocks(self_.member, sequence);
+  }
   Result<MappedBuffers> find_memories(std::uint64_t sequence);
   Result<std::byte*> keep_mapped(SharedBufferId id, std::shared_ptr<const SharedMemory>& kept);
 
@@ -132,6 +141,7 @@ class ShmPeer {
   std::uint32_t mapped_on_device_ = 0;
   std::optional<std::uint64_t> mapped_at_;  ///< The domain's unmap_epoch then.
   MappedBuffers mapped_;
+  std::array<std::int64_t, 3> mapped_rooms_{};        ///< Bytes of each from its base on.
   std::shared_ptr<const SharedMemory> shown_inputs_;  ///< Once they are known.
   std::shared_ptr<const SharedMemory> shown_blocks_;
 };

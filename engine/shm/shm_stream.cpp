@@ -27,8 +27,12 @@ struct CallEnd {
   const SharedCall& call;
   bool is_opened;
 
-  /// Whether the other end reaches all that it calls with.
-  [[nodiscard]] bool is_reached() const { return shares_all(call) && (call.on_device == 0 || is_opened); }
+  /// Whether the other end reaches all that it calls with, or, with counts per peer, what `place` says.
+  [[nodiscard]] bool is_reached(Place place) const {
+    if (call.header.has_counts == 0) return shares_all(call) && (call.on_device == 0 || is_opened);
+    const auto at = static_cast<std::size_t>(place);
+    return !call.memories[at].buffer.is_none() && ((call.on_device >> at & 1U) == 0 || is_opened);
+  }
 };
 
 /// A reduction pulls: the destination reads the source's memory as it adds. Copies from one rank to many (broadcast,
@@ -38,16 +42,17 @@ struct CallEnd {
 /// copy takes the other mode; a reduction, and a copy between two private memories, is staged. Memory of a device is
 /// private to ranks whose device does not open it.
 CopyMode copy_mode_of(std::uint32_t number, const CallEnd& source, const CallEnd& destination) {
-  const bool can_pull = source.is_reached();
+  const bool can_pull = source.is_reached(Place::send);
   if (number == reduce_stream) return can_pull ? CopyMode::pull : CopyMode::staged;
   const CollectiveKind kind = source.call.header.kind;
   const bool is_broadcast = kind == CollectiveKind::broadcast;
   const bool is_on_host = source.call.on_device == 0 && destination.call.on_device == 0;
-  if (can_pull && is_broadcast && is_on_host && source.call.sender_assists != 0 && destination.is_reached()) {
+  if (can_pull && is_broadcast && is_on_host && source.call.sender_assists != 0 &&
+      destination.is_reached(Place::receive)) {
     return CopyMode::halves;
   }
   if (can_pull && (is_broadcast || kind == CollectiveKind::scatter)) return CopyMode::pull;
-  if (destination.is_reached()) return CopyMode::push;
+  if (destination.is_reached(Place::receive)) return CopyMode::push;
   return can_pull ? CopyMode::pull : CopyMode::staged;
 }
 
@@ -74,7 +79,8 @@ class SeenCounter {
 
 /// The peer's memories in this call; false, with the error set, when they cannot be had.
 bool map_memories(ShmPeer& peer, const StreamCall& call, MappedBuffers& theirs) {
-  const auto mapped = peer.map_memories(call.header->sequence);
+  const std::uint64_t sequence = call.header->sequence;
+  const auto mapped = call.program->has_counts ? peer.map_for_blocks(sequence) : peer.map_memories(sequence);
   if (mapped) theirs = *mapped;
   if (!mapped) call.error->set_broken(mapped.error());
   return mapped.has_value();
@@ -157,8 +163,7 @@ class ShmSender final : public Sender {
     call_ = &call;
     queue_ = call.queue;
     given_ = copied_ = 0;
-    is_uncached_ = mode_ == CopyMode::staged &&
-                   std::max(call.program->send_bytes, call.program->receive_bytes) >= uncached_message_bytes;
+    is_uncached_ = mode_ == CopyMode::staged && call.program->message_bytes >= uncached_message_bytes;
     return true;
   }
 

@@ -124,7 +124,8 @@ class VerbsReceiver final : public Receiver {
     for (const Place place : {Place::receive, Place::scratch}) {
       const VerbsRegistration* registered = verbs_registration(*call_, place, transport_);
       if (registered == nullptr) continue;
-      const auto address = reinterpret_cast<std::uint64_t>(call_->buffers->at({place, 0}));
+      const std::int64_t begin = place == Place::receive ? call_->stream->block.offset : 0;
+      const auto address = reinterpret_cast<std::uint64_t>(call_->buffers->at({place, begin}));
       memory.places[static_cast<std::size_t>(place)] = {address, registered->remote_key(device_.rail()), 1};
     }
     pair_->tell(memory);

@@ -11,6 +11,7 @@
 #include "engine/communicator/make_transports.h"
 #include "tests/support/device_case.h"
 #include "tests/support/engine_cases.h"
+#include "tests/support/exchange/counted_exchange.h"
 #include "tests/support/late_device.h"
 #include "tests/support/local_ranks.h"
 #include "tests/support/loopback_transport.h"
@@ -104,6 +105,52 @@ TEST_P(TransportConformance, CarriesEveryCollective) {
       }
     }
   });
+}
+
+TEST_P(TransportConformance, CarriesExchangesWithCounts) {
+  for (const std::uint32_t sockets : {1U, 3U}) {
+    JobOptions several = options();
+    several.sockets_per_peer = sockets;
+    run(
+        4,
+        [](Communicator& world) {
+          std::uint64_t seed = 0;
+          for (const std::int64_t most : {std::int64_t{5}, std::int64_t{3000}, std::int64_t{300'000}}) {
+            for (const Memory memory : {Memory::plain, Memory::registered, Memory::adopted, Memory::plain}) {
+              // Some have their memory registered, and some have not.
+              const Memory own = seed % 3 == world.rank() ? Memory::registered : memory;
+              const auto exchange = test::CountedExchange::random(4, most, ++seed);
+              test::run_exchange(world, exchange, own, false);
+              test::run_exchange(world, exchange, own, true);
+              if (::testing::Test::HasFailure()) return world.abort("a test failed");
+            }
+          }
+        },
+        std::move(several));
+  }
+}
+
+TEST_P(TransportConformance, CarriesExchangesWithCountsOfDevices) {
+  for (const bool shares : {false, true}) {
+    JobOptions late = options();
+    late.make_device = [shares] {
+      test::LateDeviceOptions device;
+      device.shares = shares;
+      return std::make_unique<test::LateDevice>(device);
+    };
+    run(
+        3,
+        [](Communicator& world) {
+          for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+            const auto exchange = test::CountedExchange::random(3, seed < 4 ? 2000 : 20'000, seed);
+            test::run_exchange(world, exchange, seed % 2 == 0 ? Memory::plain : Memory::registered, seed == 3);
+            test::run_exchange_on_device(world, exchange, false);
+            test::run_exchange_on_device(world, exchange, true);
+            if (::testing::Test::HasFailure()) return world.abort("a test failed");
+          }
+        },
+        std::move(late));
+  }
 }
 
 TEST_P(TransportConformance, WorksWithADeviceThatIsLate) {
