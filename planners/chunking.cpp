@@ -159,7 +159,7 @@ ChunkModel::ChunkModel(const Schedule& schedule, const Topology& topology)
     }
   }
   const double bytes_per_unit =
-      static_cast<double>(schedule.collective.extent_factor()) / static_cast<double>(schedule.units);
+      to_double(schedule.collective.extent()) / static_cast<double>(schedule.units);
   for (const Transfer& transfer : schedule.transfers) {
     const RouteCost& cost = costs[transfer.route.index()];
     const auto units = static_cast<double>(run_length(schedule, transfer));

@@ -54,8 +54,50 @@ bool slices_have_destination(CollectiveKind kind) {
 
 bool has_shards(CollectiveKind kind) { return slices_have_rank(kind) && !slices_have_destination(kind); }
 
+bool has_blocks(CollectiveKind kind) { return kind == CollectiveKind::all_to_all; }
+
 std::int64_t Collective::share_sum() const {
-  return shares.empty() ? std::int64_t{rank_count} : std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+  return shares.empty() ? part_count() : std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+}
+
+std::int64_t Collective::extent_factor() const {
+  ESPALIER_CHECK(!has_matrix(), "the blocks of a matrix are no whole multiple of S");
+  return slices_have_destination(kind) ? rank_count : 1;
+}
+
+Rational Collective::extent() const {
+  return has_matrix() ? make_rational(share_sum(), largest_line()) : make_rational(extent_factor());
+}
+
+namespace {
+
+/// Of a traffic matrix, by rank: what it sends and what it receives, or only what goes to others.
+struct Lines {
+  std::vector<std::int64_t> sent;
+  std::vector<std::int64_t> received;
+
+  [[nodiscard]] std::int64_t largest() const {
+    return std::max(*std::ranges::max_element(sent), *std::ranges::max_element(received));
+  }
+};
+
+Lines sum_lines(const Collective& collective, bool with_own) {
+  const std::size_t ranks = collective.rank_count;
+  Lines lines{std::vector<std::int64_t>(ranks), std::vector<std::int64_t>(ranks)};
+  for (std::size_t from = 0; from < ranks; ++from) {
+    for (std::size_t to = 0; to < ranks; ++to) {
+      if (from == to && !with_own) continue;
+      lines.sent[from] += collective.block(Rank(from), Rank(to));
+      lines.received[to] += collective.block(Rank(from), Rank(to));
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::int64_t Collective::largest_line() const {
+  return shares.empty() ? std::int64_t{rank_count} : sum_lines(*this, true).largest();
 }
 
 std::int64_t Collective::part_count() const {
@@ -104,6 +146,7 @@ Rank receiver_of(const Collective& collective, PartRanks part) {
 
 Rational Collective::busbw_factor() const {
   const std::int64_t ranks = rank_count;
+  if (has_matrix()) return make_rational(sum_lines(*this, false).largest(), largest_line());
   switch (kind) {
     case CollectiveKind::all_reduce: return make_rational(2 * (ranks - 1), ranks);
     case CollectiveKind::broadcast:
@@ -121,19 +164,32 @@ Rational Collective::busbw_factor() const {
 std::optional<std::string> why_bad_shares(const Collective& collective) {
   const std::vector<std::int64_t>& shares = collective.shares;
   if (shares.empty()) return std::nullopt;
-  if (!has_shards(collective.kind)) {
+  const bool are_blocks = has_blocks(collective.kind);
+  const std::size_t ranks = collective.rank_count;
+  if (!are_blocks && !has_shards(collective.kind)) {
     return fmt::format("{} has no shards that could be unequal", to_string(collective.kind));
   }
-  if (shares.size() != collective.rank_count) {
-    return fmt::format("there are {} shares for {} ranks", shares.size(), collective.rank_count);
+  if (are_blocks && ranks > max_matrix_ranks) {
+    return fmt::format("a traffic matrix of {} ranks is past the limit of {}", ranks, max_matrix_ranks);
   }
+  if (shares.size() != (are_blocks ? ranks * ranks : ranks)) {
+    if (!are_blocks) return fmt::format("there are {} shares for {} ranks", shares.size(), ranks);
+    return fmt::format("the traffic matrix has {} blocks, and {} ranks have {}", shares.size(), ranks, ranks * ranks);
+  }
+  const auto name = [&](std::size_t part) {
+    return are_blocks ? fmt::format("block from rank {} to rank {}", part / ranks, part % ranks)
+                      : fmt::format("share of rank {}", part);
+  };
+  const std::int64_t most = are_blocks ? max_matrix_sum : max_share_sum;
   std::int64_t sum = 0;
-  for (std::size_t rank = 0; rank < shares.size(); ++rank) {
-    if (shares[rank] < 0) return fmt::format("the share of rank {} is {}, below zero", rank, shares[rank]);
-    if (shares[rank] > max_share_sum - sum) return "the shares sum to more than 2^40";
-    sum += shares[rank];
+  for (std::size_t part = 0; part < shares.size(); ++part) {
+    if (shares[part] < 0) return fmt::format("the {} is {}, below zero", name(part), shares[part]);
+    if (shares[part] > most - sum) {
+      return are_blocks ? "the blocks sum to more than 2^52" : "the shares sum to more than 2^40";
+    }
+    sum += shares[part];
   }
-  if (sum == 0) return "all shares are zero";
+  if (sum == 0) return are_blocks ? "all blocks are zero" : "all shares are zero";
   return std::nullopt;
 }
 
@@ -169,8 +225,9 @@ Result<Collective> make_collective(CollectiveKind kind, std::size_t rank_count, 
   Collective collective{kind, static_cast<std::uint32_t>(rank_count), *checked, std::move(shares)};
   if (const auto wrong = why_bad_shares(collective)) {
     return fail(ErrorCode::invalid_input, *wrong,
-                has_shards(kind) ? "give a whole number per rank, in the order of the ranks, not all zero"
-                                 : "all_gather, reduce_scatter, gather and scatter take shares");
+                has_blocks(kind)   ? "give a row of whole numbers per rank: what it sends to each rank, not all zero"
+                : has_shards(kind) ? "give a whole number per rank, in the order of the ranks, not all zero"
+                                   : "all_gather, reduce_scatter, gather and scatter take shares");
   }
   collective.shares = in_lowest_terms(std::move(collective.shares));
   return collective;

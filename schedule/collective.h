@@ -46,39 +46,64 @@ bool reduces(CollectiveKind kind);
 /// destination; those of all_reduce, broadcast and reduce carry none.
 bool slices_have_rank(CollectiveKind kind);
 bool slices_have_destination(CollectiveKind kind);
-/// all_gather, reduce_scatter, gather and scatter cut S into a shard per rank; only these may have unequal shards.
+/// all_gather, reduce_scatter, gather and scatter cut S into a shard per rank; these may have unequal shards.
 bool has_shards(CollectiveKind kind);
+/// all_to_all has a block from every rank to every rank; these may be unequal, by a traffic matrix.
+bool has_blocks(CollectiveKind kind);
 
-/// The largest sum of the shares of a collective.
+/// The largest sum of the shares of a collective, and of all blocks of a traffic matrix.
 inline constexpr std::int64_t max_share_sum = std::int64_t{1} << 40;
+inline constexpr std::int64_t max_matrix_sum = std::int64_t{1} << 52;
+/// The most ranks of a traffic matrix: N x N numbers are kept.
+inline constexpr std::size_t max_matrix_ranks = 4096;
 
 /// A collective on a number of ranks.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint32_t rank_count = 0;
   Rank root;  ///< none where the kind has no root.
-  /// Unequal shards: rank r's is shares[r] of the sum of all shares. Empty: all shards are equal.
+  /// Of unequal parts, by part. Unequal shards: rank r's is shares[r] of the sum of all shares. A traffic matrix
+  /// (all_to_all): rank i sends shares[i N + j] to rank j, of `largest_line()`, which is S. Empty: all are equal.
   std::vector<std::int64_t> shares = {};
 
   friend bool operator==(const Collective&, const Collective&) = default;
 
-  /// The bytes that a schedule's units stand for: the buffer of S bytes, or, for all_to_all and send_recv, all ranks'
-  /// send buffers one after the other (N x S bytes).
-  [[nodiscard]] std::int64_t extent_factor() const { return slices_have_destination(kind) ? rank_count : 1; }
+  /// Whether it is an all_to_all of unequal blocks.
+  [[nodiscard]] bool has_matrix() const { return !shares.empty() && has_blocks(kind); }
+
+  /// The bytes that a schedule's units stand for, for each byte of S: the buffer of S bytes, or, for all_to_all and
+  /// send_recv, all ranks' send buffers one after the other (N x S bytes; with a traffic matrix the sum of all blocks).
+  /// Cost: O(ranks^2) with a matrix.
+  [[nodiscard]] Rational extent() const;
+  /// The same where parts are equal or shards. Requires: no traffic matrix.
+  [[nodiscard]] std::int64_t extent_factor() const;
 
   /// How many parts the buffer has by the collective's promise: N shards, N x N blocks (all_to_all), N whole buffers
-  /// (send_recv), or one. They are equal but for shards with shares (schedule/parts.h). Part p of all_to_all goes from
+  /// (send_recv), or one. They are equal where no shares are given (schedule/parts.h). Part p of all_to_all goes from
   /// rank p / N to rank p % N.
   [[nodiscard]] std::int64_t part_count() const;
 
+  /// What of the sum of all shares a part has: one where all are equal.
+  [[nodiscard]] std::int64_t share_of_part(std::int64_t part) const {
+    return shares.empty() ? 1 : shares[static_cast<std::size_t>(part)];
+  }
+  /// The share of the block from one rank to another. Requires: has_blocks(kind).
+  [[nodiscard]] std::int64_t block(Rank from, Rank to) const {
+    return shares.empty() ? 1 : shares[from.index() * rank_count + to.index()];
+  }
+  /// Of blocks, in shares: the most that a rank sends or receives, its own block included. That is S.
+  /// Requires: has_blocks(kind). Cost: O(ranks^2) with a matrix.
+  [[nodiscard]] std::int64_t largest_line() const;
+
   /// A rank's share of S, as a whole number of `share_sum()`. Requires: has_shards(kind).
   [[nodiscard]] std::int64_t share_of(Rank rank) const { return shares.empty() ? 1 : shares[rank.index()]; }
-  /// Cost: O(ranks) where shares are given.
+  /// Requires: has_shards(kind) or has_blocks(kind). Cost: O(shares) where these are given.
   [[nodiscard]] std::int64_t share_sum() const;
 
   /// The factor from algbw to busbw of nccl-tests: all_reduce 2(N-1)/N; all_gather, reduce_scatter, all_to_all, gather,
   /// scatter (N-1)/N; the others 1. With unequal shards it stays (N-1)/N for all_gather and reduce_scatter, what a rank
   /// receives or sends of S in the mean, and is one less the root's share for gather and scatter, what passes the root.
+  /// With a traffic matrix it is the most of S that a rank sends to others or receives from them.
   /// Source: nccl-tests, doc/PERFORMANCE.md.
   [[nodiscard]] Rational busbw_factor() const;
 };
@@ -98,12 +123,12 @@ Rank bringer_of(const Collective& collective, PartRanks part);
 /// Whom the collective promises that part, all contributions counted: one rank, or none for all of them.
 Rank receiver_of(const Collective& collective, PartRanks part);
 
-/// What is wrong with the shares of a collective, or nothing: a number per rank, none negative, some positive, of a sum
-/// up to max_share_sum, for a kind with shards.
+/// What is wrong with the shares of a collective, or nothing: a number per part, none negative, some positive, of a sum
+/// up to max_share_sum (shards) or max_matrix_sum (blocks), for a kind with shards or blocks.
 std::optional<std::string> why_bad_shares(const Collective& collective);
 
-/// A checked collective; a root that is not given is rank 0. Shares are divided by their common factor, and left out
-/// when all are equal.
+/// A checked collective; a root that is not given is rank 0. Shares (of all_to_all: the traffic matrix, row by row) are
+/// divided by their common factor, and left out when all are equal.
 /// Errors: invalid_input when a root is out of range or given where there is none, or when shares are wrong.
 Result<Collective> make_collective(CollectiveKind kind, std::size_t rank_count, std::optional<Rank> root,
                                    std::vector<std::int64_t> shares = {});

@@ -24,19 +24,20 @@ class UnitMap {
  public:
   UnitMap(const Collective& collective, const BufferParts& parts, std::int64_t elements)
       : parts_(parts),
-        extent_factor_(collective.extent_factor()),
+        extent_factor_(collective.shares.empty() ? collective.extent_factor() : 1),
         parts_per_buffer_(parts.count() / extent_factor_),
         elements_(elements) {
     if (collective.shares.empty()) return;
     shard_begins_.push_back(0);
-    for (const std::int64_t count : deal_elements(collective, elements)) {
+    for (const std::int64_t count : collective.has_matrix() ? block_elements(collective, elements)
+                                                            : deal_elements(collective, elements)) {
       shard_begins_.push_back(shard_begins_.back() + count);
     }
   }
 
   /// Requires: unit is at most the number of all units.
   [[nodiscard]] std::int64_t elements_before(std::int64_t unit) const {
-    if (unit == parts_.begin(parts_.count())) return elements_ * extent_factor_;
+    if (unit == parts_.begin(parts_.count())) return part_start(parts_.count());
     const std::int64_t part = parts_.at(unit);
     const std::int64_t begin = part_start(part);
     const std::int64_t length = part_start(part + 1) - begin;
@@ -53,7 +54,7 @@ class UnitMap {
   std::int64_t extent_factor_;
   std::int64_t parts_per_buffer_;
   std::int64_t elements_;
-  std::vector<std::int64_t> shard_begins_;  ///< With shares: in elements, ranks + 1 entries.
+  std::vector<std::int64_t> shard_begins_;  ///< With shares: in elements, parts + 1 entries.
 };
 
 }  // namespace
@@ -65,12 +66,11 @@ Result<Layout> Layout::make(const Schedule& schedule, Bytes size, std::int64_t e
                                               " bytes is not a whole number of " + std::to_string(element_size) +
                                               "-byte elements");
   }
-  const std::int64_t extent_factor = schedule.collective.extent_factor();
-  if (size > max_message_size || size.count > (INT64_MAX / std::max<std::int64_t>(extent_factor, 1))) {
+  if (const auto wrong = why_bad_shares(schedule.collective)) return fail(ErrorCode::invalid_input, *wrong);
+  if (size > max_message_size || make_rational(size.count) * schedule.collective.extent() > make_rational(INT64_MAX)) {
     return fail(ErrorCode::too_large,
                 "a message of " + std::to_string(size.count) + " bytes is past the limit of 1 PiB");
   }
-  if (const auto wrong = why_bad_shares(schedule.collective)) return fail(ErrorCode::invalid_input, *wrong);
   const BufferParts parts(schedule.collective, std::max<std::int64_t>(schedule.units, 0));
   if (parts.count() <= 0 || schedule.units <= 0 || !parts.are_whole()) {
     return fail(ErrorCode::invalid_input, "the schedule's " + std::to_string(schedule.units) +

@@ -31,10 +31,10 @@ void note(UnitTime time, IdType id, UnitTime& largest, std::vector<IdType>& reac
   reach.push_back(id);
 }
 
-/// Seconds per byte of S: the buffer of `units` stands for extent_factor times S bytes.
+/// Seconds per byte of S: the buffer of `units` stands for extent() times S bytes.
 Rational seconds_per_byte(const Schedule& schedule, UnitTime time) {
   if (time.units == 0) return make_rational(0);
-  return Rational(BigInteger(time.units) * schedule.collective.extent_factor(), BigInteger(schedule.units) * time.rate);
+  return Rational(BigInteger(time.units), BigInteger(schedule.units) * time.rate) * schedule.collective.extent();
 }
 
 std::vector<UnitSum> units_by_route(const Schedule& schedule) {

@@ -48,8 +48,19 @@ std::vector<std::int64_t> deal_elements(const Collective& collective, std::int64
   return dealt;
 }
 
+std::vector<std::int64_t> block_elements(const Collective& collective, std::int64_t elements) {
+  const __int128 line = collective.largest_line();
+  std::vector<std::int64_t> counts;
+  counts.reserve(collective.shares.size());
+  for (const std::int64_t share : collective.shares) {
+    counts.push_back(static_cast<std::int64_t>((static_cast<__int128>(elements) * share + line - 1) / line));
+  }
+  return counts;
+}
+
 Bytes evenly_dealt(const Collective& collective, Bytes size, std::int64_t element_size) {
   const std::int64_t elements = size.count / element_size;
+  if (collective.has_matrix()) return size;  // No block has less than its share.
   if (collective.shares.empty()) {
     const std::int64_t parts = std::max<std::int64_t>(1, collective.part_count() / collective.extent_factor());
     return {parts == 1 ? size.count : elements / parts * parts * element_size};

@@ -9,7 +9,7 @@
 
 namespace espalier {
 
-/// Where the parts of a buffer begin that a collective speaks of: all of one length, but for shards with shares.
+/// Where the parts of a buffer begin that a collective speaks of: all of one length, but where shares are given.
 /// Use while the collective lives.
 class BufferParts {
  public:
@@ -39,6 +39,12 @@ class BufferParts {
 /// So every shard has its share to within one element, a larger share never has fewer, and none has none.
 /// Requires: a kind with shards; elements >= 0. Cost: O(ranks log ranks).
 std::vector<std::int64_t> deal_elements(const Collective& collective, std::int64_t elements);
+
+/// How many of the elements each block of a traffic matrix has when a message has `elements`: its share of these,
+/// rounded up, so a block that is not zero never vanishes, and a rank may send or receive an element more than the
+/// message has for each of its blocks. Where the message is a whole multiple of the matrix, nothing is rounded.
+/// Requires: a collective with a matrix; elements >= 0.
+std::vector<std::int64_t> block_elements(const Collective& collective, std::int64_t elements);
 
 /// The largest message whose equal parts (or exact shares) are all at most what whole elements give them. A bound
 /// counts such parts, so it holds for this much of a message: a gather of 250 elements on 6 ranks may take as long as

@@ -17,7 +17,8 @@ constexpr Bytes large_message{1 << 20};  ///< Routes are chosen for messages who
 /// A piece's path: its hops, whose last one ends at the block's destination.
 using HopPath = std::vector<const Hop*>;
 
-/// Finds paths so that the links' loads, in time, have a small sum of squares. Loads count pieces.
+/// Finds paths so that the links' loads, in time, have a small sum of squares. Loads count
+/// pieces, each by its share of the traffic where blocks are unequal.
 class BlockRouter {
  public:
   explicit BlockRouter(const LogicalGraph& graph) : graph_(graph), loads_(graph.topology().link_count(), 0) {
@@ -26,14 +27,14 @@ class BlockRouter {
     }
   }
 
-  void charge(const HopPath& path, int blocks) {
+  void charge(const HopPath& path, std::int64_t load) {
     for (const Hop* hop : path) {
-      for (const LinkId link : hop->links) loads_[link.index()] += blocks;
+      for (const LinkId link : hop->links) loads_[link.index()] += load;
     }
   }
 
-  /// The cheapest path by any number of relays: each link costs what one more block adds to its squared time.
-  [[nodiscard]] HopPath find_any(Rank from, Rank to) {
+  /// The cheapest path by any number of relays: each link costs what one more such piece adds to its squared time.
+  [[nodiscard]] HopPath find_any(Rank from, Rank to, std::int64_t load) {
     const std::size_t n = graph_.rank_count();
     std::vector<double> cost(n, std::numeric_limits<double>::infinity());
     std::vector<Rank> before(n);
@@ -48,7 +49,7 @@ class BlockRouter {
       settled[nearest.index()] = true;
       if (nearest != from && !graph_.topology().may_relay(nearest)) continue;
       for (const Hop& hop : graph_.hops(nearest)) {
-        const double total = cost[nearest.index()] + price(hop);
+        const double total = cost[nearest.index()] + price(hop, load);
         if (total >= cost[hop.to.index()]) continue;
         cost[hop.to.index()] = total;
         before[hop.to.index()] = nearest;
@@ -62,7 +63,8 @@ class BlockRouter {
   }
 
   /// A path by the fewest relays, the cheapest hop at each of them.
-  [[nodiscard]] HopPath find_short(Rank from, Rank to, const std::vector<std::uint32_t>& hops_left) const {
+  [[nodiscard]] HopPath find_short(Rank from, Rank to, std::int64_t load,
+                                   const std::vector<std::uint32_t>& hops_left) const {
     HopPath path;
     for (Rank rank = from; rank != to; rank = path.back()->to) {
       const Hop* cheapest = nullptr;
@@ -71,7 +73,7 @@ class BlockRouter {
       for (const Hop& hop : last ? graph_.hops(rank, to) : graph_.hops(rank)) {
         if (hops_left[hop.to.index()] + 1 != hops_left[rank.index()]) continue;
         if (hop.to != to && !graph_.topology().may_relay(hop.to)) continue;
-        const double cost = price(hop);
+        const double cost = price(hop, load);
         if (cheapest != nullptr && cost >= least) continue;
         cheapest = &hop;
         least = cost;
@@ -83,11 +85,11 @@ class BlockRouter {
   }
 
  private:
-  [[nodiscard]] double price(const Hop& hop) const {
+  [[nodiscard]] double price(const Hop& hop, std::int64_t load) const {
     double sum = 0;
     for (const LinkId link : hop.links) {
       const double seconds = seconds_per_byte_[link.index()];
-      sum += static_cast<double>(2 * loads_[link.index()] + 1) * seconds * seconds;
+      sum += static_cast<double>(2 * loads_[link.index()] + load) * seconds * seconds;
     }
     return sum;
   }
@@ -102,6 +104,7 @@ class BlockRouter {
 struct Block {
   Rank from;
   Rank to;
+  std::int64_t share = 1;      ///< Of the traffic.
   std::vector<HopPath> paths;  ///< By piece.
 };
 
@@ -112,7 +115,9 @@ std::vector<Block> moving_blocks(const Collective& collective, std::size_t piece
   std::vector<Block> blocks;
   for (std::size_t distance = 1; distance < (ring_only ? std::min<std::size_t>(n, 2) : n); ++distance) {
     for (std::size_t from = 0; from < n; ++from) {
-      blocks.push_back({Rank(from), Rank((from + distance) % n), std::vector<HopPath>(pieces)});
+      const Rank to((from + distance) % n);
+      const std::int64_t share = ring_only ? 1 : collective.block(Rank(from), to);
+      if (share > 0) blocks.push_back({Rank(from), to, share, std::vector<HopPath>(pieces)});
     }
   }
   return blocks;
@@ -146,9 +151,9 @@ void route_freely(const LogicalGraph& graph, std::vector<Block>& blocks) {
   for (int round = 0; round < rounds; ++round) {
     for (Block& block : blocks) {
       for (HopPath& path : block.paths) {
-        router.charge(path, -1);
-        path = router.find_any(block.from, block.to);
-        router.charge(path, 1);
+        router.charge(path, -block.share);
+        path = router.find_any(block.from, block.to, block.share);
+        router.charge(path, block.share);
       }
     }
   }
@@ -159,8 +164,8 @@ void route_shortest(const PlanningProblem& problem, const LogicalGraph& graph, s
   BlockRouter router(graph);
   for (Block& block : blocks) {
     for (HopPath& path : block.paths) {
-      path = router.find_short(block.from, block.to, counts[block.to.index()]);
-      router.charge(path, 1);
+      path = router.find_short(block.from, block.to, block.share, counts[block.to.index()]);
+      router.charge(path, block.share);
     }
   }
 }
@@ -211,14 +216,16 @@ class SliceWriter {
       const Rank from(ring_only ? part : part / n);
       const Rank to((ring_only ? part + 1 : part) % n);
       first_slice[part] = SliceId(schedule_.slices.size());
+      const std::int64_t share = schedule_.collective.share_of_part(static_cast<std::int64_t>(part));
+      if (share == 0) continue;
       if (block_of[part] == nullptr) {
-        add_slice(pieces_, from, to);
+        add_slice(pieces_ * share, from, to);
         continue;
       }
       const std::vector<HopPath>& paths = block_of[part]->paths;
       for (auto path = paths.begin(); path != paths.end();) {
         const auto end = std::upper_bound(path, paths.end(), *path);
-        add_slice(end - path, from, to);
+        add_slice((end - path) * share, from, to);
         path = end;
       }
     }

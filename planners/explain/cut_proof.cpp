@@ -82,6 +82,21 @@ std::vector<Rank> possible_targets(const Topology& topology, const Collective& c
   return targets;
 }
 
+/// As crossing_demand, for a traffic matrix.
+Rational crossing_blocks(const Topology& topology, const Collective& collective, const std::vector<bool>& is_inside,
+                         Direction direction) {
+  std::vector<bool> inside(topology.rank_count());
+  for (std::size_t i = 0; i < inside.size(); ++i) inside[i] = is_inside[topology.node_of(Rank(i)).index()];
+  if (direction == Direction::reversed) inside.flip();
+  std::int64_t blocks = 0;
+  for (std::size_t from = 0; from < inside.size(); ++from) {
+    for (std::size_t to = 0; to < inside.size(); ++to) {
+      if (inside[from] && !inside[to]) blocks += collective.block(Rank(from), Rank(to));
+    }
+  }
+  return make_rational(blocks, collective.largest_line());
+}
+
 /// As crossing_demand, for unequal shards.
 Rational crossing_shares(const Topology& topology, const Collective& collective, const std::vector<bool>& is_inside,
                          Direction direction) {
@@ -114,6 +129,7 @@ std::optional<CutProof> prove_by_backplane(const Topology& topology, const Colle
 
 Rational crossing_demand(const Topology& topology, const Collective& collective, const std::vector<bool>& is_inside,
                          Direction direction) {
+  if (collective.has_matrix()) return crossing_blocks(topology, collective, is_inside, direction);
   if (has_shards(collective.kind) && !collective.shares.empty()) {
     return crossing_shares(topology, collective, is_inside, direction);
   }

@@ -302,7 +302,7 @@ Rational joint_time_per_byte(std::span<const GroupWork> groups, std::span<const 
   std::vector<Rational> nodes(network.node_count(), Rational(0));
   for (std::size_t i = 0; i < schedules.size(); ++i) {
     const Loads loads = compute_loads(schedules[i], groups[i].topology);
-    const Rational bytes_per_unit = make_rational(schedules[i].collective.extent_factor(), schedules[i].units);
+    const Rational bytes_per_unit = schedules[i].collective.extent() / schedules[i].units;
     for (std::size_t link = 0; link < links.size(); ++link) {
       links[link] += BigInteger(loads.link_units[link]) * bytes_per_unit;
     }

@@ -25,8 +25,8 @@ constexpr std::uint32_t far = std::numeric_limits<std::uint32_t>::max();
 std::vector<std::int64_t> marks_of(const Topology& topology, const Collective& collective) {
   std::vector<std::int64_t> marks(topology.rank_count());
   for (std::size_t i = 0; i < marks.size(); ++i) {
-    const std::int64_t share = collective.shares.empty() ? 0 : collective.shares[i];
-    marks[i] = 2 * share + (collective.root == Rank(i) ? 1 : 0);
+    const bool has_share = !collective.shares.empty() && has_shards(collective.kind);
+    marks[i] = 2 * (has_share ? collective.shares[i] : 0) + (collective.root == Rank(i) ? 1 : 0);
   }
   return marks;
 }
@@ -204,8 +204,8 @@ std::vector<std::uint32_t> number_nodes(const Topology& topology, const Collecti
 std::unique_ptr<const CanonicalNetwork> CanonicalNetwork::make(const Topology& topology, Paths paths,
                                                                const Collective& collective, bool also_unaltered) {
   constexpr std::uint32_t most_ranks = 4096;
-  // Of send_recv the ranks' numbers say who sends to whom.
-  const bool is_numbered = collective.kind == CollectiveKind::send_recv;
+  // Of send_recv the ranks' numbers say who sends to whom, of a traffic matrix its rows.
+  const bool is_numbered = collective.kind == CollectiveKind::send_recv || collective.has_matrix();
   if (is_numbered || collective.rank_count < 2 || collective.rank_count > most_ranks) return nullptr;
   if ((!topology.is_altered() && !also_unaltered) || is_whole(topology)) return nullptr;
   return std::unique_ptr<const CanonicalNetwork>(new CanonicalNetwork(topology, paths, collective));

@@ -132,7 +132,7 @@ py::array_t<double> loads_of(const Plan& plan) {
   const Loads loads = checked_loads(plan);
   py::array_t<double> result(static_cast<py::ssize_t>(loads.link_units.size()));
   auto out = result.mutable_unchecked<1>();
-  const double extent = static_cast<double>(plan.schedule.collective.extent_factor());
+  const double extent = to_double(plan.schedule.collective.extent());
   for (std::size_t i = 0; i < loads.link_units.size(); ++i) {
     out(static_cast<py::ssize_t>(i)) =
         static_cast<double>(loads.link_units[i]) / static_cast<double>(plan.schedule.units) * extent;

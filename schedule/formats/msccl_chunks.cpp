@@ -42,7 +42,9 @@ Result<MscclCut> cut_msccl_chunks(const Schedule& schedule, const Topology& topo
                 "it has all_reduce, all_gather, reduce_scatter and all_to_all");
   }
   if (!collective.shares.empty()) {
-    return fail(ErrorCode::unsupported, fmt::format("{} has no unequal shards", format), "plan without --shares");
+    const bool are_blocks = collective.has_matrix();
+    return fail(ErrorCode::unsupported, fmt::format("{} has no unequal {}", format, are_blocks ? "blocks" : "shards"),
+                are_blocks ? "plan without --matrix" : "plan without --shares");
   }
   std::int64_t unit = schedule.units / collective.part_count();
   for (const Slice& slice : schedule.slices) unit = std::gcd(std::gcd(unit, slice.offset), slice.length);

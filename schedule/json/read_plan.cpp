@@ -23,6 +23,7 @@ enum Key : std::size_t {
   relays,
   root,
   shares,
+  matrix,
   algorithm,
   units,
   slices,
@@ -36,9 +37,9 @@ enum Key : std::size_t {
   key_count
 };
 constexpr std::array<std::string_view, key_count> key_names = {
-    "espalier_schedule", "collective", "topology", "ranks",     "relays", "root",     "shares",
-    "algorithm",         "units",      "slices",   "transfers", "bound",  "chunking", "of_rank",
-    "network",           "comment",    "generator"};
+    "espalier_schedule", "collective", "topology", "ranks",     "relays", "root",     "shares",  "matrix",
+    "algorithm",         "units",      "slices",   "transfers", "bound",  "chunking", "of_rank", "network",
+    "comment",           "generator"};
 
 constexpr std::uint32_t required_keys = [] {
   std::uint32_t required = 0;
@@ -62,7 +63,7 @@ class PlanReader {
  private:
   bool read_all() {
     return index() && read_collective() && read_ranks() && read_relays() && read_root() && read_shares() &&
-           read_names() && choose_topology() && check_ranks() && check_relays() && read_body();
+           read_matrix() && read_names() && choose_topology() && check_ranks() && check_relays() && read_body();
   }
   bool index();
   bool read_version();
@@ -72,6 +73,8 @@ class PlanReader {
   bool read_node_list(std::string_view noun, std::vector<std::string>& names, std::vector<std::size_t>& offsets);
   bool read_root();
   bool read_shares();
+  bool read_matrix();
+  bool take_shares(Key key, std::vector<std::int64_t> values);
   bool read_names();
   bool choose_topology();
   Topology with_ranks_of_plan(const Topology& topology) const;
@@ -209,12 +212,53 @@ bool PlanReader::read_shares() {
     if (!cursor_.read_ranged("a share", 0, max_share_sum, values.emplace_back())) return false;
   }
   if (cursor_.json.failed()) return false;
-  const std::optional<Rank> root = collective.root.is_none() ? std::nullopt : std::optional(collective.root);
   if (values.empty()) {
     return cursor_.json.fail(*offsets_[shares], "there are no shares", "give one per rank, or remove the key");
   }
+  if (has_blocks(collective.kind)) {
+    return cursor_.json.fail(*offsets_[shares], "all_to_all has no shards that could be unequal",
+                             "give its blocks as \"matrix\", a list of numbers for each rank");
+  }
+  return take_shares(shares, std::move(values));
+}
+
+bool PlanReader::read_matrix() {
+  if (!find(matrix) || cursor_.json.take_null()) return !cursor_.json.failed();
+  if (!has_blocks(schedule_.collective.kind)) {
+    return cursor_.json.fail(*offsets_[matrix],
+                             fmt::format("{} has no matrix", to_string(schedule_.collective.kind)),
+                             "all_to_all has one; unequal shards are \"shares\"");
+  }
+  if (!cursor_.json.begin_array()) return false;
+  const std::size_t ranks = schedule_.collective.rank_count;
+  std::vector<std::int64_t> values;
+  std::size_t rows = 0;
+  for (; cursor_.json.next_element(); ++rows) {
+    const std::size_t begin = cursor_.json.next_offset();
+    if (!cursor_.json.begin_array()) return false;
+    while (cursor_.json.next_element()) {
+      if (!cursor_.read_ranged("a block", 0, max_matrix_sum, values.emplace_back())) return false;
+    }
+    if (cursor_.json.failed()) return false;
+    if (values.size() != (rows + 1) * ranks) {
+      return cursor_.json.fail(begin, fmt::format("row {} of the matrix has {} blocks, and there are {} ranks", rows,
+                                                  values.size() - rows * ranks, ranks),
+                               "row i has what rank i sends to each rank");
+    }
+  }
+  if (cursor_.json.failed()) return false;
+  if (rows != ranks) {
+    return cursor_.json.fail(*offsets_[matrix], fmt::format("the matrix has {} rows, and there are {} ranks", rows, ranks),
+                             "give one per rank, or remove the key");
+  }
+  return take_shares(matrix, std::move(values));
+}
+
+bool PlanReader::take_shares(Key key, std::vector<std::int64_t> values) {
+  Collective& collective = schedule_.collective;
+  const std::optional<Rank> root = collective.root.is_none() ? std::nullopt : std::optional(collective.root);
   auto made = make_collective(collective.kind, collective.rank_count, root, std::move(values));
-  if (!made) return cursor_.json.fail(*offsets_[shares], made.error().message, made.error().help);
+  if (!made) return cursor_.json.fail(*offsets_[key], made.error().message, made.error().help);
   collective = *std::move(made);
   return true;
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <ostream>
+#include <span>
 
 #include "schedule/json/json_output.h"
 #include "schedule/json/schedule_json.h"
@@ -27,6 +28,16 @@ std::string route_text(std::span<const LinkId> links, const Topology& topology) 
   return text + "]";
 }
 
+void write_matrix(BufferedOutput& out, const Collective& collective) {
+  const char* separator = "\n \"matrix\": [";
+  const std::size_t ranks = collective.rank_count;
+  for (std::size_t from = 0; from < ranks; ++from) {
+    out.print("{}\n  [{}]", separator, fmt::join(std::span(collective.shares).subspan(from * ranks, ranks), ", "));
+    separator = ",";
+  }
+  out.print("],\n");
+}
+
 void write_head(BufferedOutput& out, const Schedule& schedule, const Topology& topology) {
   const Rank root = schedule.collective.root;
   out.print("{{\"espalier_schedule\": 1, \"collective\": {}, \"topology\": {},\n \"ranks\": [",
@@ -42,7 +53,9 @@ void write_head(BufferedOutput& out, const Schedule& schedule, const Topology& t
     }
   }
   out.print("], \"root\": {},", root.is_none() ? "null" : std::to_string(root.value()));
-  if (!schedule.collective.shares.empty()) {
+  if (schedule.collective.has_matrix()) {
+    write_matrix(out, schedule.collective);
+  } else if (!schedule.collective.shares.empty()) {
     out.print("\n \"shares\": [{}],\n", fmt::join(schedule.collective.shares, ", "));
   }
   out.print(" \"algorithm\": {}, \"units\": {},\n \"slices\": [", in_quotes(schedule.algorithm), schedule.units);

@@ -163,7 +163,7 @@ Result<void> TreeScheduleBuilder::draft_paths_of(const Arborescence& tree, std::
   const std::size_t first_part = one_root ? 0 : tree.root.index() * (all_parts ? ranks : 1);
   const bool joins_runs = collective().kind != CollectiveKind::all_to_all || ranks < least_ranks_apart;
   for (std::size_t part = first_part; part < first_part + (all_parts ? ranks : 1); ++part) {
-    if (has_shards(collective().kind) && collective().share_of(Rank(part)) == 0) continue;
+    if (collective().share_of_part(static_cast<std::int64_t>(part)) == 0) continue;
     const SliceId begin = slices.part_begins[part];
     const Rank end = far_end(collective(), slices.slices[begin.index()]);
     if (end == tree.root) continue;
@@ -268,7 +268,7 @@ Result<Schedule> schedule_from_trees(const Collective& collective, const Topolog
 }
 
 Result<Forest> in_proportion(Forest forest, const Collective& collective) {
-  if (collective.shares.empty() || has_root(collective.kind)) return forest;
+  if (collective.shares.empty() || !has_shards(collective.kind) || has_root(collective.kind)) return forest;
   for (auto* trees : {&forest.in_trees, &forest.out_trees}) {
     std::erase_if(*trees, [&](const Arborescence& tree) { return collective.share_of(tree.root) == 0; });
     for (Arborescence& tree : *trees) {

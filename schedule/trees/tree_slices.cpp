@@ -100,8 +100,9 @@ Result<std::int64_t> count_units(const Collective& collective, const Weights& we
   const std::int64_t weight = std::accumulate(weights.begin(), weights.end(), std::int64_t{0}, capped_sum);
   std::int64_t uses = 1;  // How many parts a tree carries, as shares.
   if (one_root && has_shards(collective.kind)) uses = collective.share_sum();
-  if (collective.kind == CollectiveKind::all_to_all) uses = collective.rank_count;
+  if (has_blocks(collective.kind)) uses = collective.share_sum();
   if (weight > max_units / uses) return too_many_units();
+  if (has_blocks(collective.kind)) return weight / collective.rank_count * uses;  // All roots' trees weigh the same.
   return weight * uses;
 }
 
@@ -139,7 +140,7 @@ Result<TreeSlices> slice_by_parts(const Collective& collective, const std::vecto
   const Result<std::int64_t> units = count_units(collective, *weights, by_root);
   if (!units) return tl::unexpected(units.error());
   const std::int64_t parts = collective.part_count();
-  const bool by_share = has_root(collective.kind) && has_shards(collective.kind);
+  const bool by_share = (has_root(collective.kind) && has_shards(collective.kind)) || collective.has_matrix();
 
   TreeSlices result;
   result.units = *units;
@@ -149,7 +150,7 @@ Result<TreeSlices> slice_by_parts(const Collective& collective, const std::vecto
   for (std::int64_t part = 0; part < parts; ++part) {
     const PartRanks ranks = ranks_of_part(collective, part);
     result.part_begins.emplace_back(result.slices.size());
-    const std::int64_t uses = by_share ? collective.share_of(ranks.rank) : 1;
+    const std::int64_t uses = by_share ? collective.share_of_part(part) : 1;
     if (uses == 0) continue;
     const std::span<const std::uint32_t> carriers = by_root.of(root_of_part(collective, part));
     if (stays_at_root(collective, part)) {

@@ -36,7 +36,7 @@ struct TreeSlices {
   std::vector<SliceRun> out_runs;    ///< all_reduce: what each out-tree carries.
   std::vector<SliceRun> runs;        ///< The others: what each tree carries of its root's last part.
   std::vector<SliceId> part_begins;  ///< Per part: its first slice; the j-th is for the j-th tree of the part's root.
-                                     ///< A shard of no share has none.
+                                     ///< A part of no share has none.
 };
 
 /// The rank whose trees carry a part. Requires: not all_reduce, whose trees have any roots.
