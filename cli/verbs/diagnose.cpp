@@ -11,6 +11,7 @@
 
 #include "base/parallel.h"
 #include "cli/flags/inputs.h"
+#include "cli/flags/modes.h"
 #include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/run_files.h"
 #include "cli/measured/diagnosis_output.h"
@@ -34,19 +35,19 @@ struct DiagnoseFlags {
 };
 
 /// A FILE argument: "next.txt@box0.gpu[0-3]" is next.txt, measured on these ranks alone.
-struct MeasuredFile {
+struct FileArgument {
   std::string path;
   std::string ranks;
 };
 
-MeasuredFile parse_file(const std::string& argument) {
+FileArgument parse_file(const std::string& argument) {
   const std::size_t at = argument.rfind('@');
   std::error_code ignored;
   if (at == std::string::npos || std::filesystem::exists(argument, ignored)) return {argument, {}};
   return {argument.substr(0, at), argument.substr(at + 1)};
 }
 
-OrStop<Topology> machine_of(const Topology& machine, const MeasuredFile& file) {
+OrStop<Topology> machine_of(const Topology& machine, const FileArgument& file) {
   if (file.ranks.empty()) return machine;
   const auto nodes = find_rank_nodes(machine, file.ranks);
   if (!nodes) return usage({nodes.error().code, file.path + "@: " + nodes.error().message, nodes.error().help});
@@ -71,7 +72,7 @@ OrStop<Tables> load_tables(const Console& console, const DiagnoseFlags& flags, c
                            const std::string& usual_algorithm) {
   Tables tables;
   for (const std::string& argument : flags.files) {
-    const MeasuredFile file = parse_file(argument);
+    const FileArgument file = parse_file(argument);
     const auto tested = machine_of(machine, file);
     if (!tested) return tl::unexpected(tested.error());
     const auto runs = load_runs(console, {file.path}, flags.collective);
