@@ -103,6 +103,7 @@ int run(int argc, char** argv) {
   add_explain_command(app, session);
   add_report_command(app, session);
   add_tune_command(app, session);
+  add_nccl_command(app, session);
   add_doctor_command(app, session);
   add_compare_command(app, session);
   add_compare_designs_command(app, session);

@@ -311,21 +311,47 @@ Result<double> ProfiledRuns::load_of_trees() {
   return *load * n / (n - 1);
 }
 
+/// Null where NCCL's search is not known.
+const profile::NcclChoices* ProfiledRuns::choices_of(CollectiveKind kind) {
+  std::call_once(connecting_,
+                 [&] { communicator_ = profile::communicator_of(topology_, *options_.profile.tuner); });
+  if (!communicator_) return nullptr;
+  const std::scoped_lock lock(mutex_);
+  return &choices_.try_emplace(kind, *communicator_, kind).first->second;
+}
+
+/// By what NCCL's search finds where that is known; else by what its schedules put on the links.
+Result<double> ProfiledRuns::tuner_seconds_of(const Pair& pair, Bytes size) {
+  const CollectiveKind kind = pair.candidate->schedule.collective.kind;
+  const bool is_of_search = pair.shape == profile::Shape::ring || pair.shape == profile::Shape::tree ||
+                            pair.shape == profile::Shape::nvls || pair.shape == profile::Shape::nvls_tree ||
+                            pair.shape == profile::Shape::pat;
+  const profile::NcclChoices* const choices = is_of_search ? choices_of(kind) : nullptr;
+  if (choices != nullptr) {
+    const profile::NcclWay* const way = choices->find(pair.shape, pair.protocol);
+    if (way == nullptr) return std::numeric_limits<double>::infinity();
+    return choices->seconds(*way, size, options_.element_size);
+  }
+  auto load = counted_load(*pair.candidate);
+  if (!load) return load;
+  profile::TunerView view = view_;
+  view.collective = kind;
+  if (pair.shape == profile::Shape::tree && machines_ != 2) {
+    const auto least = load_of_trees();
+    if (!least) return least;
+    load = std::max(*load, *least);
+  }
+  return profile::tuner_seconds(view, pair.shape, pair.protocol, *load, size);
+}
+
 /// What NCCL's tuner says of each, quickest first; without one, what the ways themselves say.
 Result<std::vector<ProfiledRuns::Pick>> ProfiledRuns::picks_of(const std::vector<Pair>& pairs, Bytes size) {
   std::vector<Pick> picks;
   for (const Pair& pair : pairs) {
     if (options_.profile.tuner) {
-      auto load = counted_load(*pair.candidate);
-      if (!load) return tl::unexpected(load.error());
-      profile::TunerView view = view_;
-      view.collective = pair.candidate->schedule.collective.kind;
-      if (pair.shape == profile::Shape::tree && machines_ != 2) {
-        const auto least = load_of_trees();
-        if (!least) return tl::unexpected(least.error());
-        load = std::max(*load, *least);
-      }
-      picks.push_back({pair, profile::tuner_seconds(view, pair.shape, pair.protocol, *load, size)});
+      const auto seconds = tuner_seconds_of(pair, size);
+      if (!seconds) return tl::unexpected(seconds.error());
+      picks.push_back({pair, *seconds});
     } else {
       const auto option = make_ready(pair, size);
       if (!option) return tl::unexpected(option.error());

@@ -11,6 +11,7 @@
 
 #include "forecast/known_runs.h"
 #include "planners/chooser.h"
+#include "profile/nccl_choices.h"
 #include "profile/nccl_tuner.h"
 #include "profile/profile.h"
 #include "profile/setting.h"
@@ -101,6 +102,8 @@ class ProfiledRuns : public planners::CandidateTimes {
   Result<std::optional<RunReport>> evaluate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline);
   Result<double> counted_load(const planners::Candidate& candidate);
   Result<double> load_of_trees();
+  const profile::NcclChoices* choices_of(CollectiveKind kind);
+  Result<double> tuner_seconds_of(const Pair& pair, Bytes size);
   Result<std::vector<Pick>> picks_of(const std::vector<Pair>& pairs, Bytes size);
   Result<ProfiledRun> run_as_nccl(const std::vector<Pair>& pairs, Bytes size);
   Result<std::optional<RunReport>> run_against(Option& option, Bytes size, const planners::RunCosts& costs,
@@ -126,6 +129,9 @@ class ProfiledRuns : public planners::CandidateTimes {
   std::map<std::pair<const planners::Candidate*, std::int64_t>, std::pair<Option*, Cut>> fastest_;
   std::optional<Topology> counted_;  ///< As NCCL's tuner counts its links.
   profile::TunerView view_;          ///< But for the collective; where `counted_` is.
+  std::once_flag connecting_;
+  std::optional<planners::NcclCommunicator> communicator_;  ///< Where NCCL's search is known; made by `connecting_`.
+  std::map<CollectiveKind, profile::NcclChoices> choices_;
   std::map<const planners::Candidate*, double> loads_;
 };
 

@@ -60,8 +60,14 @@ Result<std::uint32_t> version_number(std::string_view text) {
   return numbers[0] * per_major + numbers[1];
 }
 
+std::string version_text(std::uint32_t number) {
+  constexpr std::uint32_t per_major = 1000;
+  return std::to_string(number / per_major) + "." + std::to_string(number % per_major);
+}
+
 Result<void> Profile::restrict_to(std::uint32_t version) {
   std::erase_if(ways, [&](const auto& way) { return way.second.since > version; });
+  if (tuner) tuner->version = version;
   if (!ways.empty()) return {};
   return fail(ErrorCode::invalid_input, "profile " + name + " has nothing that old", "name a later version");
 }

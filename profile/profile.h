@@ -79,6 +79,7 @@ struct Launch {
 struct TunerModel {
   Generation generation = Generation::ampere;
   std::array<std::int32_t, 3> counted_ppm{whole_ppm, whole_ppm, whole_ppm};  ///< Of nominal rates, by LinkKind.
+  std::uint32_t version = 2030;  ///< Whose constants it has (version_number).
 };
 
 /// "software", "any"; the reverse. Errors: invalid_input, naming both.
@@ -87,6 +88,8 @@ Result<planners::Paths> parse_paths(std::string_view text);
 
 /// "2.27" and "2.27.5" as 2027: major and minor version in one number. Errors: invalid_input.
 Result<std::uint32_t> version_number(std::string_view text);
+/// The reverse: "2.27".
+std::string version_text(std::uint32_t number);
 
 /// What software adds to what links alone would take: everything that `simulate` otherwise leaves out.
 /// docs/profiles.md says how each value counts.
@@ -105,7 +108,7 @@ struct Profile {
   /// Errors: invalid_input, naming those there are.
   [[nodiscard]] Result<Launch> launch(std::string_view name) const;
 
-  /// Leaves the ways that a version has. Errors: invalid_input when it has none.
+  /// Leaves the ways that a version has, and its tuner's constants. Errors: invalid_input when it has none.
   Result<void> restrict_to(std::uint32_t version);
 };
 

@@ -27,6 +27,7 @@ struct Node {
   bool reduction = false;      ///< A switch that reduces in the network.
   std::string host;            ///< The machine it sits in; empty when not given.
   std::optional<std::int32_t> rail;  ///< Which rail of the fabric it belongs to.
+  std::string model;                 ///< Of a processor: maker, family and model, such as "amd-25-17"; may be empty.
 
   /// A rank that sends nothing but what it brought itself.
   [[nodiscard]] bool must_not_relay() const { return is_rank && !relay; }

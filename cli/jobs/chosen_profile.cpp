@@ -52,21 +52,26 @@ Result<forecast::Software> find_profile(const std::string& name, const std::stri
   return chosen;
 }
 
-void ProfileFlags::add_to(CLI::App& command) {
+void ProfileFlags::add_version_to(CLI::App& command) {
   command
-      .add_option("--nccl-version", version, "Under a profile: without the algorithms that came later, such as 2.20")
+      .add_option("--nccl-version", version,
+                  "Under a profile: with that version's tuner, and without the algorithms that came later, such as 2.20")
       ->option_text("VERSION");
+  command
+      .add_option("--profile", name,
+                  "What software adds to the links: a YAML file or a shipped profile, with :LAUNCH for how calls are "
+                  "started (docs/profiles.md)")
+      ->option_text("NAME|FILE (the machine's)");
+}
+
+void ProfileFlags::add_to(CLI::App& command) {
+  add_version_to(command);
   command
       .add_option(
           "--paths", paths,
           "Under a profile: software, the paths that NCCL takes (NVLink inside a box where there is any, no way "
           "through a NIC), or any (docs/profiles.md)")
       ->option_text("software|any (the profile's)");
-  command
-      .add_option("--profile", name,
-                  "What software adds to the links: a YAML file or a shipped profile, with :LAUNCH for how calls are "
-                  "started (docs/profiles.md)")
-      ->option_text("NAME|FILE (the machine's)");
 }
 
 Result<std::shared_ptr<const forecast::Software>> ProfileFlags::resolve(const ConditionFlags& conditions,

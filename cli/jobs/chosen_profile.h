@@ -21,6 +21,8 @@ struct ProfileFlags {
   std::string paths;    ///< --paths: "software" or "any".
 
   void add_to(CLI::App& command);
+  /// --profile and --nccl-version alone, for what takes no paths.
+  void add_version_to(CLI::App& command);
 
   /// The profile, of the machine where none was named; null for "ideal" and where neither names one. The others'
   /// --protocol is the profile's then, and what else a profile says itself is refused beside it.

@@ -27,6 +27,7 @@ void add_run_command(CLI::App& app, Session& session);
 void add_explain_command(CLI::App& app, Session& session);
 void add_report_command(CLI::App& app, Session& session);
 void add_tune_command(CLI::App& app, Session& session);
+void add_nccl_command(CLI::App& app, Session& session);
 void add_doctor_command(CLI::App& app, Session& session);
 void add_compare_command(CLI::App& app, Session& session);
 void add_compare_designs_command(CLI::App& app, Session& session);

@@ -38,6 +38,7 @@ constexpr std::array documents = {
     "scenario/1",
     "explain/1",
     "tune/1",
+    "nccl/1",
     "degrade/1",
     "designs/1",
     "diagnosis/1",

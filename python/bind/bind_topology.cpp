@@ -38,14 +38,14 @@ py::list links_of(const Topology& topology) {
 }
 
 /// One row per node: (id, kind, is_rank, host, rail or None, whether it relays, backplane and rate of reduction in
-/// bytes/s, 0 where not limited, whether it copies, whether it reduces in the network).
+/// bytes/s, 0 where not limited, whether it copies, whether it reduces in the network, a processor's model).
 py::list nodes_of(const Topology& topology) {
   py::list rows;
   for (const Node& node : topology.nodes()) {
     const py::object rail = node.rail ? py::object(py::int_(*node.rail)) : py::object(py::none());
     rows.append(py::make_tuple(node.id, std::string(to_string(node.kind)), node.is_rank, node.host, rail, node.relay,
                                node.bandwidth.bytes_per_second, node.reduce_bandwidth.bytes_per_second, node.multicast,
-                               node.reduction));
+                               node.reduction, node.model));
   }
   return rows;
 }

@@ -69,12 +69,12 @@ def load(name, **parameters):
     return Topology._read_file(str(find_topology_file(name)), parameters)
 
 
-_NODE_KEYS = ("id", "kind", "is_rank", "host", "rail", "relay", "bandwidth", "reduce_bandwidth", "multicast", "reduction")
+_NODE_KEYS = ("id", "kind", "is_rank", "host", "rail", "relay", "bandwidth", "reduce_bandwidth", "multicast", "reduction", "model")
 
 
 def nodes(self):
     """[{"id", "kind", "is_rank", "host", "rail", ...}], by node id; with "relay", "bandwidth" and "reduce_bandwidth" in bytes per
-    second (0: not limited), "multicast" and "reduction".
+    second (0: not limited), "multicast" and "reduction", and a processor's "model".
 
     >>> machine = Topology.load("dgx1v")
     >>> len(machine.nodes()) == machine.node_count, machine.nodes()[0]["id"], machine.rank_name(7)
@@ -153,7 +153,7 @@ def _node_entry(node, values):
     for key, ours in (("is_rank", "rank"), ("relay", "relay"), ("multicast", "multicast"), ("reduction", "reduction")):
         if key in values and (ours != "relay" or not values[key]) and (ours not in ("multicast", "reduction") or values[key]):
             entry[ours] = bool(values[key])
-    for key in ("host", "rail"):
+    for key in ("host", "rail", "model"):
         if values.get(key) not in (None, ""):
             entry[key] = values[key]
     for key in ("bandwidth", "reduce_bandwidth"):

@@ -33,6 +33,7 @@ DOCUMENTS = {
     "espalier/diagnosis/1": ["diagnose dgx1v-nvlink measured.json --profile ideal", "diagnose dgx1v-nvlink simulated.json --profile ideal", "diagnose dgx1v-nvlink measured.json"],
     "espalier/probe/1": ["probe one-host -p ranks=4 -s 64K -n 2"],
     "espalier/probe-plan/1": ["probe dgx1v-nvlink --dry-run", "probe dgx1v-nvlink --dry-run --limit 1GB/s"],
+    "espalier/nccl/1": ["nccl dgx1v", "nccl dgx-h100-x4 all_reduce"],
     "espalier/tune/1": ["tune dgx1v-nvlink all_gather -b 64K -e 4M"],
     "espalier/degrade/1": ["topo degrade dgx1v-nvlink all_gather -s 1M", "topo degrade rtx4090-pcie"],
     "espalier/designs/1": ["compare-designs dgx1v-nvlink rtx4090-pcie -c all_gather -s 1M"],

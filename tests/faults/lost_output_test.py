@@ -49,6 +49,7 @@ VERBS = {
             [["run", "one-host", "broadcast", "-p", "ranks=2", "-s", "1K", "-n", "1", "-w", "0", "--trace", "FILE"]]),
     "explain": (["explain", "rtx4090-pcie", "all_gather", "-s", "1M"], []),
     "tune": (["tune", "rtx4090-pcie", "all_gather"], []),
+    "nccl": (["nccl", "dgx1v"], []),
     "doctor": (["doctor"], []),
     "compare": (["compare", "results.json", "results.json"],
                 [["compare", "trace.json", "trace.json", "--svg", "FILE"]]),

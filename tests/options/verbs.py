@@ -152,6 +152,12 @@ VERBS = {
         "one": (["cluster.yaml", "all_gather", "-e", "1M"], {}),
         "rooted": (["cluster.yaml", "scatter", "-e", "1M"], {}),
     }),
+    "nccl": ({**{flag: words for flag, words in TOPOLOGY.items() if flag != "--parameter"}, **SIZES, "--profile": ["--profile", "nccl-hopper"],
+              "--nccl-version": ["--nccl-version", "2.27"], "--csv": ["--csv"]}, {
+        "one": (["dgx-h100-x4", "all_reduce"], {"--strict": "nothing is odd", "--ranks": ["--ranks", "box0.gpu[0-3]"], "--without": ["--without", "box0.nic0"],
+                                                "--slow": ["--slow", "nvlink4=0.5"], "--profile": ["--profile", "nccl-ampere"],
+                                                "--maxbytes": ["-e", "2G"]}),
+    }),
     "verify": ({"--topology": OTHER_RATES, "--csv": ["--csv"]}, {"plan": (["plan.json"], {"--topology": ["-t", "dgx-a100"]})}),
     "export": ({"--topology": OTHER_RATES, "--as": ["--as", "dot"], "--dialect": ["--dialect", "rccl"], "--size": ["-s", "3M"],
                 "--datatype": ["-d", "double"], "--output": ["-o", "out.txt"]}, {

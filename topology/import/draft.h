@@ -37,7 +37,7 @@ struct DraftNode {
   NodeKind kind = NodeKind::gpu;
   bool is_rank = false;
   std::string host;                      ///< Empty for the only machine of a file, and for what no machine contains.
-  std::string model;                     ///< Of a GPU: what its vendor calls it; may be empty.
+  std::string model;                     ///< Of a GPU: what its vendor calls it; of a processor: Node::model.
   std::string bus;                       ///< PCI address (normal_bus in pci.h), where it is known.
   std::optional<Known<Bandwidth>> port;  ///< Of a NIC: its rate towards the fabric.
   std::optional<Known<Bandwidth>> link_rate;    ///< Of a GPU: the rate of each of its NVLinks or xGMI links.

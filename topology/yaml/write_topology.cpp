@@ -80,6 +80,7 @@ std::string node_map(const Node& node, bool json) {
   if (node.reduction) map.raw("reduction", "true");
   if (node.rail) map.raw("rail", std::to_string(*node.rail));
   if (!node.host.empty()) map.text("host", node.host);
+  if (!node.model.empty()) map.text("model", node.model);
   return map.take();
 }
 

@@ -82,6 +82,16 @@ class NcclTopologyReader {
                 "such files only place devices; import what `nvidia-smi topo -m` prints instead");
   }
 
+  /// "intel-6-143" of an x86 processor, "arm" or "power" of others; empty where the file does not say.
+  static std::string processor_model(xml_node cpu) {
+    const std::string_view arch = cpu.attribute("arch").value(), vendor = cpu.attribute("vendor").value();
+    if (arch == "arm64") return "arm";
+    if (arch == "ppc64") return "power";
+    const std::string maker = vendor == "GenuineIntel" ? "intel" : vendor == "AuthenticAMD" ? "amd" : "";
+    const int family = cpu.attribute("familyid").as_int(-1), model = cpu.attribute("modelid").as_int(-1);
+    return maker.empty() || family < 0 || model < 0 ? maker : fmt::format("{}-{}-{}", maker, family, model);
+  }
+
   Result<void> read_cpu(xml_node element) {
     const std::string& host = hosts_[element.attribute("host_hash").value()];
     const auto numa = xml_.integer(element, "numaid", -1, -1, 4096);
@@ -90,6 +100,7 @@ class NcclTopologyReader {
     DraftNode cpu{.id = fmt::format("cpu{}", *numa < 0 ? static_cast<std::int64_t>(order) : *numa),
                   .kind = NodeKind::cpu,
                   .host = host};
+    cpu.model = processor_model(element);
     if (draft_.find(cpu)) cpu.id = fmt::format("cpu{}.{}", *numa, order);
     const std::size_t node = draft_.add(cpu);
     cpus_[host].push_back(node);

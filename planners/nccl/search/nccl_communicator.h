@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "planners/nccl/search/nccl_search.h"
+#include "topology/topology.h"
+
+namespace espalier::planners {
+
+/// Channels with the same ring or tree.
+struct NcclRing {
+  std::vector<std::uint32_t> channels;
+  std::vector<Rank> order;  ///< Begins with rank 0.
+};
+struct NcclTree {
+  std::vector<std::uint32_t> channels;
+  std::vector<Rank> parent;  ///< By rank; none for the root.
+};
+
+/// What NCCL sets up for all ranks of a topology before the first call: what its search found in every machine, made
+/// alike (NCCL takes the least of each figure), joined over machines, and how many channels are opened.
+struct NcclCommunicator {
+  NcclEra era;
+  std::size_t ranks = 0, machines = 0;
+  std::size_t least_local = 0;       ///< Ranks of the machine with the fewest.
+  NcclGraph ring, tree, nvls;        ///< Without their orders.
+  GraphPattern tree_pattern = GraphPattern::none;
+  ProcessorMaker maker = ProcessorMaker::intel;  ///< Of all machines.
+  bool are_makers_mixed = false;
+  float least_net_rate = 0;          ///< GB/s of the slowest NIC that a rank prefers.
+  std::uint32_t channels = 0;        ///< Opened for rings and trees.
+  std::uint32_t nvls_channels = 0;   ///< 0: no NVLS.
+  std::vector<NcclRing> rings;       ///< Distinct ones.
+  std::vector<NcclTree> trees;
+};
+
+/// Nothing where NCCL's rules are not known to hold (NcclBox::make). Cost: a search for every machine that is unlike
+/// the others, some milliseconds each.
+/// Source: github.com/NVIDIA/nccl (June 2026), src/init.cc, src/graph/connect.cc, trees.cc, src/transport/nvls.cc.
+std::optional<NcclCommunicator> make_communicator(const Topology& topology, const NcclEra& era);
+
+}  // namespace espalier::planners

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <span>
+
+#include "planners/nccl/search/nccl_box.h"
+
+namespace espalier::planners {
+
+/// The rates of a channel that the search tries, downwards, in GB/s: in a machine that is alone, or one of several.
+std::span<const float> nccl_speeds(const NcclEra& era, bool is_one_of_several);
+
+}  // namespace espalier::planners
