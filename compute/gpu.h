@@ -35,15 +35,16 @@ struct Gpu {
   double fp8 = 0;   ///< 0: it has none.
   double tf32 = 0;
   double fp32 = 0;
-  double memory_rate = 0;   ///< Bytes per second.
-  double memory = 0;        ///< Bytes.
-  double memory_part = 0;   ///< Of the memory's rate that kernels reach.
-  int multiprocessors = 0;  ///< That share a product's tiles.
-  double tile_part = 0;     ///< Of its peak that a multiprocessor reaches within a tile.
-  double sustained = 0;     ///< Of the peak that the whole GPU keeps up: its power is limited.
-  AttentionRates first;     ///< Of the first fused kernels (FlashAttention 1, 2022).
-  AttentionRates second;    ///< FlashAttention 2 (2023).
-  AttentionRates third;     ///< The vendor's own and FlashAttention 3 (2024 on).
+  double memory_rate = 0;    ///< Bytes per second.
+  double memory = 0;         ///< Bytes.
+  double memory_part = 0;    ///< Of the memory's rate that kernels reach.
+  int multiprocessors = 0;   ///< That share a product's tiles.
+  double tile_part = 0;      ///< Of its peak that a multiprocessor reaches within a tile.
+  double tile_overhead = 0;  ///< Seconds of a tile's first loads and its stores.
+  double sustained = 0;      ///< Of the peak that the whole GPU keeps up: its power is limited.
+  AttentionRates first;      ///< Of the first fused kernels (FlashAttention 1, 2022).
+  AttentionRates second;     ///< FlashAttention 2 (2023).
+  AttentionRates third;      ///< The vendor's own and FlashAttention 3 (2024 on).
 
   [[nodiscard]] double peak(Precision precision) const;
   /// Bytes per second that kernels reach.

@@ -44,7 +44,7 @@ double product_seconds(const Gpu& gpu, const Product& product) {
       if (parts > 1 && k / parts < constants::least_depth) break;
       const double of_tile =
           2 * tile.rows * tile.columns * (k / parts) / (peak / gpu.multiprocessors * gpu.tile_part * tile.part) +
-          constants::tile_overhead * tile.rows * tile.columns / (128 * 256);
+          gpu.tile_overhead * tile.rows * tile.columns / (128 * 256);
       double all = turns(count * parts, gpu.multiprocessors) * of_tile;
       if (parts > 1) all += constants::split_overhead + parts * m * n * batch * 8 / gpu.stream();
       fastest = std::min(fastest, all);

@@ -16,20 +16,6 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-/// The value of a name.
-template <class T, std::size_t N>
-T named(Members& members, const char* key, const std::array<std::pair<std::string_view, T>, N>& names, T otherwise) {
-  const std::string written = members.text(key, "");
-  if (written.empty()) return otherwise;
-  std::vector<std::string_view> known;
-  for (const auto& [name, value] : names) {
-    if (name == written) return value;
-    known.push_back(name);
-  }
-  members.refuse(fmt::format("there is no {} '{}'", key, written.substr(0, 60)), suggest(written, known));
-  return otherwise;
-}
-
 constexpr std::array<std::pair<std::string_view, compute::Kernels>, 3> kernel_names = {
     {{"eager", compute::Kernels::eager}, {"compiled", compute::Kernels::compiled}, {"fused", compute::Kernels::fused}}};
 constexpr std::array<std::pair<std::string_view, compute::Recompute>, 3> recompute_names = {
@@ -182,8 +168,11 @@ Result<ordered_json> answer_question(const json& question) {
   const auto gpu = compute::find_gpu(name);
   if (!gpu) return tl::unexpected(gpu.error());
   using Answerer = Result<ordered_json> (*)(const compute::Gpu&, const json&);
-  constexpr std::array<std::pair<const char*, Answerer>, 4> kinds = {
-      {{"product", answer_product}, {"attention", answer_attention}, {"layer", answer_layer}, {"step", answer_step}}};
+  constexpr std::array<std::pair<const char*, Answerer>, 5> kinds = {{{"product", answer_product},
+                                                                      {"attention", answer_attention},
+                                                                      {"layer", answer_layer},
+                                                                      {"step", answer_step},
+                                                                      {"training", answer_training}}};
   for (const auto& [kind, answer] : kinds) {
     const json* const asked = members.find(kind);
     if (asked == nullptr) continue;
@@ -191,7 +180,8 @@ Result<ordered_json> answer_question(const json& question) {
     return answer(**gpu, *asked);
   }
   if (auto checked = members.finish(); !checked) return tl::unexpected(checked.error());
-  return fail(ErrorCode::invalid_input, "the question asks nothing", "give product, attention, layer or step");
+  return fail(ErrorCode::invalid_input, "the question asks nothing",
+              "give product, attention, layer, step or training");
 }
 
 }  // namespace espalier::cli

@@ -1,9 +1,17 @@
 #pragma once
 
+#include <fmt/format.h>
+
+#include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
+#include "base/suggest.h"
 #include "compute/memory.h"
 #include "compute/model.h"
 
@@ -41,6 +49,20 @@ class Members {
   std::optional<Error> error_;
 };
 
+/// The value of a name.
+template <class T, std::size_t N>
+T named(Members& members, const char* key, const std::array<std::pair<std::string_view, T>, N>& names, T otherwise) {
+  const std::string written = members.text(key, "");
+  if (written.empty()) return otherwise;
+  std::vector<std::string_view> known;
+  for (const auto& [name, value] : names) {
+    if (name == written) return value;
+    known.push_back(name);
+  }
+  members.refuse(fmt::format("there is no {} '{}'", key, written.substr(0, 60)), suggest(written, known));
+  return otherwise;
+}
+
 /// A model, what a rank has of it, and how it is computed, by the names of docs/compute.md.
 struct Workload {
   compute::ModelShape model;
@@ -49,6 +71,9 @@ struct Workload {
   compute::Recompute recompute = compute::Recompute::none;
 };
 Workload read_workload(Members& members);
+
+/// Of a step on many ranks; without tables of calls, which ones it makes.
+Result<nlohmann::ordered_json> answer_training(const compute::Gpu& gpu, const nlohmann::json& asked);
 
 /// Answers one question of `compute --batch`. Errors: invalid_input, with what is wrong with it.
 Result<nlohmann::ordered_json> answer_question(const nlohmann::json& question);
