@@ -89,7 +89,9 @@ std::vector<FaultClass> find_fault_classes(std::span<const Topology> tested) {
   }
   for (std::size_t i = 0; i < machine.node_count(); ++i) {
     const Node& node = machine.node(NodeId(i));
-    classes.add("node", of_node[i], node.id, std::string(to_string(node.kind)), !node.is_rank);
+    const bool is_needed =
+        std::ranges::any_of(tested, [&](const Topology& test) { return test.node(NodeId(i)).is_rank; });
+    classes.add("node", of_node[i], node.id, std::string(to_string(node.kind)), !is_needed);
   }
   add_hosts(classes, machine, of_node);
   add_link_classes(classes, machine);

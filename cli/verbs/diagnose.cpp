@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
 #include <span>
 
@@ -68,6 +69,46 @@ struct Tables {
   }
 };
 
+/// A table by the ranks that each row is of.
+std::map<std::vector<std::uint32_t>, compare::Measurements> by_members(const compare::Measurements& table) {
+  std::map<std::vector<std::uint32_t>, compare::Measurements> parts;
+  for (const compare::Measurement& row : table.rows) {
+    compare::Measurements& part = parts[row.members];
+    part.file = table.file;
+    part.origin = table.origin;
+    part.rows.push_back(row);
+  }
+  return parts;
+}
+
+/// The names of these ranks, as --ranks takes them. Errors: usage where the machine has fewer.
+OrStop<std::string> names_of(const Topology& machine, const std::vector<std::uint32_t>& members,
+                             const std::string& file) {
+  std::string names;
+  for (const std::uint32_t member : members) {
+    if (member >= machine.rank_count()) {
+      return stop(
+          {ErrorCode::invalid_input,
+           fmt::format("{} has GPU {}, and {} has {} ranks", file, member, machine.name(), machine.rank_count()),
+           "name the machine that was measured"});
+    }
+    names += (names.empty() ? "" : ",") + machine.rank_name(Rank(member));
+  }
+  return names;
+}
+
+/// Adds the series of rows that are all of the same ranks.
+OrStop<void> add_series(Tables& tables, const compare::Measurements& table, const Topology& tested,
+                        const std::string& ranks, const std::string& usual_algorithm) {
+  auto evidence = evidence_of(table, tested, ranks, usual_algorithm);
+  if (!evidence) return tl::unexpected(evidence.error());
+  for (diagnose::Evidence& each : *evidence) {
+    tables.evidence.push_back(std::move(each));
+    tables.tested.push_back(tested);
+  }
+  return {};
+}
+
 OrStop<Tables> load_tables(const Console& console, const DiagnoseFlags& flags, const Topology& machine,
                            const std::string& usual_algorithm) {
   Tables tables;
@@ -82,11 +123,18 @@ OrStop<Tables> load_tables(const Console& console, const DiagnoseFlags& flags, c
     const auto table = timeline != nullptr ? compare::measurements_of(*timeline, file.path)
                                            : Result<compare::Measurements>(std::get<compare::Measurements>(run));
     if (!table) return stop(table.error());
-    auto evidence = evidence_of(*table, *tested, file.ranks, usual_algorithm);
-    if (!evidence) return tl::unexpected(evidence.error());
-    for (diagnose::Evidence& each : *evidence) {
-      tables.evidence.push_back(std::move(each));
-      tables.tested.push_back(*tested);
+    for (const auto& [members, part] : by_members(*table)) {
+      MeasuredFile of_part = file;
+      if (!members.empty()) {
+        const auto names = names_of(*tested, members, file.path);
+        if (!names) return tl::unexpected(names.error());
+        of_part.ranks = *names;
+      }
+      const auto of_members = machine_of(machine, of_part);
+      if (!of_members) return tl::unexpected(of_members.error());
+      if (auto added = add_series(tables, part, *of_members, of_part.ranks, usual_algorithm); !added) {
+        return tl::unexpected(added.error());
+      }
     }
   }
   return tables;

@@ -24,6 +24,7 @@ struct Measurement {
   std::string collective;   ///< "all_reduce", ...; empty where neither the file nor its name says.
   std::uint32_t ranks = 0;  ///< 0 where the file does not say.
   RankRange implied_ranks;  ///< What its bandwidths allow, for where it does not.
+  std::vector<std::uint32_t> members = {};  ///< The ranks that took part, by number, where the file says; empty: all.
   std::string root;         ///< A rank's name or number; empty where there is none.
   Bytes size;               ///< Message size S.
   std::string type;         ///< Element type, as written; may be empty.
@@ -51,7 +52,7 @@ std::string describe_ranks(const Measurement& row);
 /// The rows of one file.
 struct Measurements {
   std::string file;                   ///< As named by the caller.
-  std::string origin;                 ///< "simulation", "run" or "nccl-tests".
+  std::string origin;                 ///< "simulation", "run", "nccl-tests", "osu" ...
   std::string topology;               ///< Name of the topology; may be empty.
   std::vector<std::int64_t> shares;   ///< Of unequal shards; empty: equal.
   std::vector<Measurement> rows;      ///< In file order.

@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "compare/read/others/readers.h"
 #include "schedule/timeline/binary_timeline.h"
 #include "schedule/timeline/chrome_trace.h"
 #include "topology/import/known_files.h"
@@ -13,16 +14,34 @@
 namespace espalier::compare {
 namespace {
 
-enum class Kind { chrome_trace, binary_timeline, results, nccl_json, nccl_text, plan, topology, other };
+enum class Kind {
+  chrome_trace,
+  binary_timeline,
+  results,
+  nccl_json,
+  nccl_text,
+  inspector,
+  inspector_metrics,
+  flight_recorder,
+  osu,
+  imb,
+  perftest,
+  nvbandwidth,
+  plan,
+  topology,
+  other
+};
 
 /// Of several marks in a JSON text the first one decides.
 Kind kind_of_json(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, Kind>, 6> marks = {{{"\"espalier_timeline\"", Kind::chrome_trace},
+  constexpr std::array<std::pair<std::string_view, Kind>, 8> marks = {{{"\"espalier_timeline\"", Kind::chrome_trace},
                                                                        {"\"espalier/results/", Kind::results},
                                                                        {"\"espalier_schedule\"", Kind::plan},
                                                                        {"\"espalier\"", Kind::topology},
                                                                        {"\"nccl_version\"", Kind::nccl_json},
-                                                                       {"\"out_of_place\"", Kind::nccl_json}}};
+                                                                       {"\"out_of_place\"", Kind::nccl_json},
+                                                                       {"\"coll_perf\"", Kind::inspector},
+                                                                       {"\"pg_config\"", Kind::flight_recorder}}};
   std::size_t first = std::string_view::npos;
   Kind kind = Kind::other;
   for (const auto& [mark, meaning] : marks) {
@@ -34,12 +53,28 @@ Kind kind_of_json(std::string_view text) {
   return kind;
 }
 
+/// Tables of other benchmarks, by what stands above their rows.
+Kind kind_of_table(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, Kind>, 6> marks = {
+      {{"# OSU ", Kind::osu},
+       {"#bytes #repetitions", Kind::imb},
+       {"BW average[", Kind::perftest},
+       {"t_typical[usec]", Kind::perftest},
+       {"GPU(column) bandwidth (GB/s)", Kind::nvbandwidth},
+       {"nccl_bus_bandwidth_gbs{", Kind::inspector_metrics}}};
+  for (const auto& [mark, kind] : marks) {
+    if (text.find(mark) != std::string_view::npos) return kind;
+  }
+  return Kind::nccl_text;
+}
+
 Kind kind_of(std::string_view text) {
   if (text.starts_with("ESPTIME")) return Kind::binary_timeline;
+  if (is_pickle(text)) return Kind::flight_recorder;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return Kind::other;
   if (text[first] == '{') return kind_of_json(text);
-  return text.substr(first).starts_with("espalier:") ? Kind::topology : Kind::nccl_text;
+  return text.substr(first).starts_with("espalier:") ? Kind::topology : kind_of_table(text);
 }
 
 /// What a text is that is no run. Nothing for what nccl-tests printed, also with NCCL's log around it: what is wrong
@@ -92,6 +127,13 @@ Result<RunFile> read_run(std::string_view text, std::string_view name, const Ncc
       if (const auto known = recognise_other(text)) return refuse_known(*known);
       return widen(std::move(rows));
     }
+    case Kind::inspector: return widen(read_nccl_inspector(text, name));
+    case Kind::inspector_metrics: return widen(read_nccl_inspector_metrics(text, name));
+    case Kind::flight_recorder: return widen(read_flight_recorder(text, name));
+    case Kind::osu: return widen(read_osu(text, name));
+    case Kind::imb: return widen(read_imb(text, name));
+    case Kind::perftest: return widen(read_perftest(text, name));
+    case Kind::nvbandwidth: return widen(read_nvbandwidth(text, name));
     case Kind::plan: return refuse("this is a plan, not a run of it", "espalier simulate PLAN --json or --trace FILE");
     case Kind::topology:
       return refuse("this is a topology, not a run on it", "espalier simulate TOPOLOGY COLLECTIVE --json");
@@ -99,7 +141,7 @@ Result<RunFile> read_run(std::string_view text, std::string_view name, const Ncc
   }
   if (const auto known = recognise_other(text)) return refuse_known(*known);
   return refuse("this is neither a timeline nor results",
-                "give what --trace or --json of simulate and run write, or what nccl-tests prints");
+                "give what --trace or --json of simulate and run write, or what nccl-tests prints (docs/compare.md)");
 }
 
 }  // namespace espalier::compare

@@ -9,8 +9,7 @@ namespace espalier {
 namespace {
 
 constexpr std::string_view not_read = "it is not read";
-constexpr std::string_view mpi_benchmark =
-    "measure with nccl-tests, whose tables are read: all_reduce_perf -b 8 -e 1G -f 2";
+constexpr std::string_view other_measurement = "compare and diagnose read it";
 constexpr std::string_view astra_network =
     "write it as that of the second: YAML with topology:, npus_count:, bandwidth: and latency: of each dimension";
 constexpr std::string_view amd_topology =
@@ -43,9 +42,9 @@ constexpr std::array signs = {
     Sign{"out-of-place", "busbw", {"what nccl-tests printed", measured, false, true}},
     Sign{"float     sum ", "", {"what nccl-tests printed", measured, false, true}},
     Sign{"\"minimum_bytes\"", "\"iterations\"", {"what nccl-tests printed", measured, false, true}},
-    Sign{"# OSU ", "", {"what the OSU benchmarks printed", mpi_benchmark}},
-    Sign{"Intel(R) MPI Benchmarks", "", {"what the Intel MPI Benchmarks printed", mpi_benchmark}},
-    Sign{"#bytes #repetitions", "", {"what the Intel MPI Benchmarks printed", mpi_benchmark}},
+    Sign{"# OSU ", "", {"what the OSU benchmarks printed", other_measurement}},
+    Sign{"Intel(R) MPI Benchmarks", "", {"what the Intel MPI Benchmarks printed", other_measurement}},
+    Sign{"#bytes #repetitions", "", {"what the Intel MPI Benchmarks printed", other_measurement}},
     Sign{"==(", ")==>", {"what iblinkinfo printed", "ibnetdiscover prints the same fabric in a form that is read"}},
     Sign{" - SW ",
          "( '",
@@ -61,14 +60,14 @@ constexpr std::array signs = {
     Sign{
         "| NVIDIA-SMI ", "", {"what nvidia-smi printed", "run nvidia-smi topo -m, and nvidia-smi nvlink -s beside it"}},
     Sign{"Package L#", "", {"what lstopo drew", "run lstopo of.xml"}},
-    Sign{"\"coll_perf\"", "\"header\"", {"a record of NCCL's inspector", not_read}},
-    Sign{"nccl_bus_bandwidth_gbs{", "", {"a record of NCCL's inspector", not_read}},
+    Sign{"\"coll_perf\"", "\"header\"", {"a record of NCCL's inspector", other_measurement}},
+    Sign{"nccl_bus_bandwidth_gbs{", "", {"a record of NCCL's inspector", other_measurement}},
     Sign{"\"cat\": \"GROUP_API\"", "", {"what NCCL's example profiler printed", not_read}},
     Sign{"\"schemaVersion\"",
          "",
          {"a trace of the PyTorch profiler", "a scenario runs it: training: {trace: NAME} for NAME.0.json, ..."}},
     Sign{"\"traceEvents\"", "", {"a timeline", "compare reads timelines of simulate and run", false, true}},
-    Sign{"\"pg_config\"", "", {"a dump of PyTorch's flight recorder", not_read}},
+    Sign{"\"pg_config\"", "", {"a dump of PyTorch's flight recorder", other_measurement}},
     Sign{"\"topologies-per-dim\"", "", {"ASTRA-sim's network file of its first version", astra_network}},
     Sign{"\"units-count\"", "\"link-latency\"", {"ASTRA-sim's network file of its first version", astra_network}},
     Sign{"\"topology-name\"", "\"dimensions-count\"", {"ASTRA-sim's network file of its first version", astra_network}},

@@ -59,6 +59,18 @@ TEST(FaultClasses, PutTogetherWhatASymmetryMakesTheSame) {
   EXPECT_EQ(class_with(classes, "leaf")->parts.size(), 1U);
 }
 
+TEST(FaultClasses, WhatIsARankOfAnyTestIsNeverGone) {
+  const Topology machine = two_boxes();
+  std::vector<Topology> tested;
+  for (const char* ranks : {"box0.gpu[0-1]", "box1.gpu[0-1]"}) {
+    tested.push_back(with_ranks(machine, find_rank_nodes(machine, ranks).value()).value());
+  }
+  const std::vector<FaultClass> classes = find_fault_classes(tested);
+  EXPECT_FALSE(class_with(classes, "box0.gpu0")->may_be_gone);
+  EXPECT_FALSE(class_with(classes, "box1.gpu0")->may_be_gone);
+  EXPECT_TRUE(class_with(classes, "box1.nic0")->may_be_gone);
+}
+
 TEST(FaultClasses, ATestOfSomeRanksPartsThem) {
   const Topology machine = two_boxes();
   const auto one_box = with_ranks(machine, *find_rank_nodes(machine, "box0.gpu[0-1]"));

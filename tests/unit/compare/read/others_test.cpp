@@ -1,0 +1,197 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+
+#include "compare/read/read_run.h"
+
+namespace espalier::compare {
+namespace {
+
+Measurements rows_of(std::string_view text) {
+  auto run = read_run(text, "f", {});
+  EXPECT_TRUE(run) << run.error().message;
+  if (!run) return {};
+  EXPECT_TRUE(std::holds_alternative<Measurements>(*run));
+  return std::get<Measurements>(*run);
+}
+
+std::string why(std::string_view text) {
+  const auto run = read_run(text, "f", {});
+  return run ? std::string("it was read") : run.error().message + " | " + run.error().help;
+}
+
+std::string record(int rank, std::string_view collective, int number, std::int64_t bytes, int microseconds,
+                   double algbw) {
+  return R"({"header":{"id":"0x14","rank":)" + std::to_string(rank) +
+         R"(,"n_ranks":4,"nnodes":1},"metadata":{"pid":7},)" + R"("coll_perf":{"coll":")" + std::string(collective) +
+         R"(","coll_sn":)" + std::to_string(number) + R"(,"coll_msg_size_bytes":)" + std::to_string(bytes) +
+         R"(,"coll_exec_time_us":)" + std::to_string(microseconds) + R"(,"coll_algobw_gbs":)" + std::to_string(algbw) +
+         "}}\n";
+}
+
+TEST(OtherReaders, InspectorRowsAreMediansOfCallsByTheRankThatCameLast) {
+  // Call 1: rank 1 came last and took 100 us. Calls 2 and 3 took 110 and 300 us; the median of the three is 110.
+  const Measurements table =
+      rows_of(record(0, "AllReduce", 1, 1 << 20, 400, 2.6) + record(1, "AllReduce", 1, 1 << 20, 100, 10.4) +
+              record(0, "AllReduce", 2, 1 << 20, 110, 9.5) + record(0, "AllReduce", 3, 1 << 20, 300, 3.5));
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.rows[0].collective, "all_reduce");
+  EXPECT_EQ(table.rows[0].ranks, 4U);
+  EXPECT_EQ(table.rows[0].size.count, 1 << 20);
+  EXPECT_DOUBLE_EQ(table.rows[0].seconds, 110e-6);
+}
+
+TEST(OtherReaders, InspectorSizesOfShardsAreOfAllRanks) {
+  // 64 KiB of each of four ranks in 100 us are 2.62 GB/s of the whole; by its bandwidth a record of the whole has
+  // 0.655.
+  EXPECT_EQ(rows_of(record(0, "AllGather", 1, 65536, 100, 2.62144)).rows[0].size.count, 4 * 65536);
+  EXPECT_EQ(rows_of(record(0, "ReduceScatter", 1, 65536, 100, 0.65536)).rows[0].size.count, 65536);
+}
+
+TEST(OtherReaders, InspectorMetricsGiveSizesThatAreRanges) {
+  const std::string labels =
+      R"({version="v5.1",gpu="GPU0",nranks="4",collective="AllReduce",message_size="4-5GB",algo_proto="Ring_ll"} )";
+  const Measurements table = rows_of("nccl_bus_bandwidth_gbs" + labels + "678.263\n" +
+                                     "nccl_collective_exec_time_microseconds" + labels + "9498.47\n");
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.rows[0].size.count, std::int64_t{1} << 32);
+  EXPECT_DOUBLE_EQ(table.rows[0].seconds, 9498.47e-6);
+  EXPECT_EQ(table.rows[0].ranks, 4U);
+}
+
+constexpr const char* recorded = R"({"version": "2.5",
+ "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}, "7": {"ranks": [0, 1, 2, 3]}},
+ "entries": [
+  {"record_id": 0, "process_group": ["0", "default_pg"], "profiling_name": "nccl:all_reduce", "input_sizes": [[3, 4]],
+   "input_dtypes": ["Float"], "output_sizes": [[3, 4]], "output_dtypes": ["Float"], "duration_ms": 0.25},
+  {"record_id": 1, "process_group": ["7", "x"], "profiling_name": "nccl:_all_gather_base", "input_sizes": [[256]],
+   "input_dtypes": ["BFloat16"], "output_sizes": [[1024]], "output_dtypes": ["BFloat16"], "duration_ms": 0.5},
+  {"record_id": 2, "process_group": ["7", "x"], "profiling_name": "nccl:recv 3<-1", "input_sizes": [[1]],
+   "input_dtypes": ["Float"], "output_sizes": [[1]], "output_dtypes": ["Float"], "duration_ms": 0.5},
+  {"record_id": 3, "process_group": ["0", "x"], "profiling_name": "nccl:all_reduce", "input_sizes": [[3, 4]],
+   "input_dtypes": ["Float"], "output_sizes": [[3, 4]], "output_dtypes": ["Float"], "duration_ms": null}]})";
+
+TEST(OtherReaders, FlightRecorderHasSizesAndGroups) {
+  const Measurements table = rows_of(recorded);
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].collective, "all_gather");
+  EXPECT_EQ(table.rows[0].ranks, 4U);
+  EXPECT_EQ(table.rows[0].size.count, 2048);
+  EXPECT_DOUBLE_EQ(table.rows[0].seconds, 0.5e-3);
+  EXPECT_EQ(table.rows[1].collective, "all_reduce");
+  EXPECT_EQ(table.rows[1].ranks, 2U);
+  EXPECT_EQ(table.rows[1].size.count, 48);
+}
+
+TEST(OtherReaders, FlightRecorderWithoutTimesAndPicklesSayWhatToDo) {
+  std::string untimed = recorded;
+  for (std::size_t at = 0; (at = untimed.find("\"duration_ms\"", at)) != std::string::npos;)
+    untimed.replace(at, 13, "\"x\"");
+  EXPECT_NE(why(untimed).find("TORCH_NCCL_ENABLE_TIMING=1"), std::string::npos) << why(untimed);
+  EXPECT_NE(why("\x80\x04\x95\x10").find("python3 -c 'import json,pickle"), std::string::npos);
+}
+
+TEST(OtherReaders, OsuHasCollectivesAndPairs) {
+  const Measurements table = rows_of(
+      "# OSU MPI-CUDA Allreduce Latency Test v7.0\n"
+      "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n"
+      "[a100-01:mpi_rank_0][dreg_register] [Performance Impact Warning]: Entries are being evicted\n"
+      "16777216             8630.58           8619.50           8642.46         10\n"
+      "# OSU MPI Bandwidth Test v5.9\n# Size      Bandwidth (MB/s)\n1048576  10000.00\n"
+      "# OSU MPI Bi-Directional Bandwidth Test v5.9\n# Size      Bandwidth (MB/s)\n1048576  20000.00\n");
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(table.rows[0].collective, "all_reduce");
+  EXPECT_DOUBLE_EQ(table.rows[0].seconds, 8630.58e-6);
+  EXPECT_EQ(table.rows[0].line, 4U);
+  EXPECT_EQ(table.rows[1].collective, "broadcast");
+  EXPECT_EQ(table.rows[1].ranks, 2U);
+  EXPECT_DOUBLE_EQ(table.rows[1].seconds, 1048576 / 1e10);
+  EXPECT_EQ(table.rows[2].collective, "send_recv");
+  EXPECT_DOUBLE_EQ(table.rows[2].seconds, 1048576 / 1e10);  // Each direction has half of 20 GB/s.
+}
+
+TEST(OtherReaders, OsuSizesOfOneRankNeedTheNumberOfRanks) {
+  const std::string rows = "# OSU MPI Allgather Latency Test v5.9\n# Size  Avg Latency(us)\n1024  10.0\n";
+  EXPECT_NE(why(rows).find("f:1:1: sizes of all_gather are of one rank"), std::string::npos) << why(rows);
+  const Measurements table = rows_of("$ mpirun -np 16 ./osu_allgather\n" + rows);
+  EXPECT_EQ(table.rows.at(0).size.count, 16 * 1024);
+  EXPECT_EQ(table.rows.at(0).ranks, 16U);
+}
+
+TEST(OtherReaders, ImbHasItsRanks) {
+  const Measurements table = rows_of(
+      "#    Intel(R) MPI Benchmarks 2021.2, MPI-1 part\n# Benchmarking PingPong\n# #processes = 2\n"
+      "# ( 6 additional processes waiting in MPI_Barrier)\n       #bytes #repetitions      t[usec]   Mbytes/sec\n"
+      "            0         1000         0.61         0.00\n      1048576           40       100.00     10485.76\n"
+      "# Benchmarking Allgather\n# #processes = 8\n"
+      "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+      "         1024         1000         9.00        11.00        10.00\n");
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].collective, "broadcast");
+  EXPECT_EQ(table.rows[0].ranks, 2U);
+  EXPECT_DOUBLE_EQ(table.rows[0].seconds, 100e-6);
+  EXPECT_EQ(table.rows[1].collective, "all_gather");
+  EXPECT_EQ(table.rows[1].ranks, 8U);
+  EXPECT_EQ(table.rows[1].size.count, 8 * 1024);
+  EXPECT_DOUBLE_EQ(table.rows[1].seconds, 10e-6);
+}
+
+TEST(OtherReaders, PerftestCountsMebibytesAndGigabits) {
+  const Measurements table = rows_of(
+      "                    RDMA_Write BW Test\n Dual-port       : OFF\t\tDevice         : mlx5_0\n"
+      " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
+      " 1048576    5000             1100.00            1000.00\t\t   0.001000\n"
+      "                    RDMA_Write Bidirectional BW Test\n"
+      " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"
+      " 1000000    5000             0.00               160.00\t\t   0.001000\n"
+      "                    RDMA_Write Latency Test\n"
+      " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]\n"
+      " 2       1000          1.02           5.00         1.10                1.12             0.1\n");
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_DOUBLE_EQ(table.rows[0].seconds, 1e-3);  // 1 MiB at 1,000 MiB/s
+  EXPECT_EQ(table.rows[0].collective, "broadcast");
+  EXPECT_DOUBLE_EQ(table.rows[1].seconds, 1e-4);  // 2 MB at 20 GB/s
+  EXPECT_EQ(table.rows[1].collective, "send_recv");
+  EXPECT_DOUBLE_EQ(table.rows[2].seconds, 1.1e-6);
+}
+
+TEST(OtherReaders, NvbandwidthHasARowForEachPair) {
+  const Measurements table = rows_of(
+      "nvbandwidth Version: v0.8\nRunning host_to_device_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column) bandwidth "
+      "(GB/s)\n"
+      "           0         1\n 0     55.11     55.12\n\nSUM host_to_device_memcpy_ce 110.23\n\n"
+      "Running device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n"
+      "           0         1\n 0       N/A    400.00\n 1    200.00       N/A\n\n"
+      "SUM device_to_device_memcpy_read_ce 600.00\n\n"
+      "Running device_to_device_memcpy_write_ce.\nmemcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n"
+      "           0         1\n 0       N/A    100.00\n 1      N/A       N/A\n\n"
+      "Running device_to_device_latency_sm.\nDevice to Device Latency SM GPU(row) <-> GPU(column) (ns)\n"
+      "           0         1\n 0       N/A    800.00\n 1    810.00       N/A\n");
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(table.rows[0].members, (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_DOUBLE_EQ(table.rows[0].seconds, (512 << 20) / 400e9);
+  EXPECT_EQ(table.rows[1].members, (std::vector<std::uint32_t>{1, 0}));
+  EXPECT_EQ(table.rows[2].members, (std::vector<std::uint32_t>{1, 0}));  // The column sends.
+  EXPECT_DOUBLE_EQ(table.rows[2].seconds, (512 << 20) / 100e9);
+}
+
+TEST(OtherReaders, BadRowsAreNamed) {
+  EXPECT_EQ(why("# OSU MPI Broadcast Latency Test v5.9\n# Size  Avg Latency(us)\n1024  fast\n"),
+            "f:3:1: a row is a size and a time or a rate | ");
+  EXPECT_EQ(why("# OSU MPI Multiple Bandwidth Test v5.9\n"),
+            "f:1:1: the OSU benchmarks printed no row that is read | ");
+  EXPECT_EQ(why("# Benchmarking Bcast\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n 4 1000 1.0 2.0\n"),
+            "f:3:1: the row ends before its time | ");
+  EXPECT_EQ(why(" #bytes #iterations BW peak[MB/sec] BW average[MB/sec]\n 65536 5000 10\n"),
+            "f:2:1: the row ends before its average bandwidth | ");
+  EXPECT_EQ(why("memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n 0 1\n 0 N/A\n"),
+            "f:3:1: the row has 1 rates, its matrix 2 columns | ");
+  EXPECT_EQ(why("{\"header\": {\"n_ranks\": 4}, \"coll_perf\": {\"coll\": \"AllReduce\", \"coll_exec_time_us\": -1}}"),
+            "f:1:84: this is not a time | ");
+  EXPECT_EQ(why("nccl_bus_bandwidth_gbs{nranks=\"4\"} fast\n"), "f:1:1: a metric is NAME{LABELS} VALUE | ");
+  EXPECT_EQ(why("{\"pg_config\": {}, \"entries\": 3}"), "f:1:30: a list is expected here, not a number | ");
+}
+
+}  // namespace
+}  // namespace espalier::compare
