@@ -78,7 +78,7 @@ ScheduleSource make_source(const Setting& setting, int ranks) {
   std::exit(1);
 }
 
-CallArguments arguments_of(const Cell& cell, int rank, int ranks, float* data, float* output) {
+CallArguments arguments_of(const Cell& cell, int rank, int ranks, float* data, float* output, const BlockTable& table) {
   CallArguments arguments;
   arguments.send = data;
   arguments.receive = data;
@@ -93,6 +93,12 @@ CallArguments arguments_of(const Cell& cell, int rank, int ranks, float* data, f
     case Collective::reduce_scatter:
       arguments.kind = CollectiveKind::reduce_scatter;
       arguments.receive = output;
+      break;
+    case Collective::all_to_all:
+      arguments.kind = CollectiveKind::all_to_all;
+      arguments.receive = output;
+      arguments.send_blocks = {table.sent, table.sent_at};
+      arguments.receive_blocks = {table.received, table.received_at};
       break;
   }
   return arguments;
@@ -111,9 +117,11 @@ void run_cell(Board& board, Communicator& communicator, int rank, const Options&
   float* output = own.output.data();
   if (registered) {
     data = allocate(communicator, cell.bytes / sizeof(float));
-    output = allocate(communicator, cell.bytes / sizeof(float) / static_cast<std::size_t>(options.ranks));
+    const int parts = cell.collective == Collective::all_to_all ? 1 : options.ranks;
+    output = allocate(communicator, cell.bytes / sizeof(float) / static_cast<std::size_t>(parts));
   }
-  const CallArguments arguments = arguments_of(cell, rank, options.ranks, data, output);
+  const BlockTable table = blocks_of(cell, rank, options.ranks);
+  const CallArguments arguments = arguments_of(cell, rank, options.ranks, data, output, table);
   measure(board, rank, "espalier", options, cell, data, output, [&] {
     if (Result<void> done = communicator.run(arguments); !done) give_up("a call", done.error());
   });

@@ -1,8 +1,9 @@
-// Gloo over TCP on the loopback: variants ring, bcube, halving_doubling, ring_chunked.
+// Gloo over TCP on the loopback: variants ring, bcube, halving_doubling, ring_chunked; direct, for all_to_all alone.
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
 #include <gloo/allreduce_halving_doubling.h>
 #include <gloo/allreduce_ring_chunked.h>
+#include <gloo/alltoallv.h>
 #include <gloo/broadcast.h>
 #include <gloo/math.h>
 #include <gloo/reduce_scatter.h>
@@ -67,6 +68,13 @@ Call make_call(const Context& context, const Options& settings, const Cell& cell
       algorithm->run();
       std::memcpy(buffers.output.data(), buffers.data.data(), buffers.output.size() * sizeof(float));
     };
+  }
+  if (cell.collective == Collective::all_to_all && settings.variant == "direct") {
+    const BlockTable table = blocks_of(cell, context->rank, settings.ranks);
+    auto options = std::make_shared<gloo::AlltoallvOptions>(context);
+    options->setInput(data.data(), table.sent);
+    options->setOutput(buffers.output.data(), table.received);
+    return [options] { gloo::alltoallv(*options); };
   }
   if (cell.collective == Collective::broadcast && settings.variant == "ring") {
     auto options = std::make_shared<gloo::BroadcastOptions>(context);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,8 +23,8 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 4> collective_names = {"all_reduce", "broadcast", "all_gather",
-                                                              "reduce_scatter"};
+constexpr std::array<std::string_view, 5> collective_names = {"all_reduce", "broadcast", "all_gather", "reduce_scatter",
+                                                              "all_to_all"};
 constexpr std::size_t warm_up_calls = 3;
 constexpr double slow_yield_us = 300;
 constexpr std::uint32_t sleeps_after_slow_yield = 256;
@@ -183,7 +184,40 @@ Array::Array(std::size_t elements) : size_(elements) {
 void Array::Free::operator()(float* memory) const { std::free(memory); }
 
 Buffers make_buffers(const Cell& cell, int ranks) {
-  return {Array(elements_of(cell)), Array(cell.collective == Collective::reduce_scatter ? share_of(cell, ranks) : 0)};
+  const std::size_t output = cell.collective == Collective::reduce_scatter ? share_of(cell, ranks)
+                             : cell.collective == Collective::all_to_all   ? elements_of(cell)
+                                                                           : 0;
+  return {Array(elements_of(cell)), Array(output)};
+}
+
+BlockTable blocks_of(const Cell& cell, int rank, int ranks) {
+  constexpr double hottest = 2.5;
+  const auto size = static_cast<std::size_t>(ranks);
+  const std::size_t hot = size / 3;
+  std::vector<double> weights(size);
+  double others = 0;
+  for (std::size_t to = 0; to < size; ++to) {
+    weights[to] = to == hot ? 0 : std::pow(static_cast<double>((to + size - hot) % size + 1), -0.7);
+    others += weights[to];
+  }
+  // The hottest gets as much from each rank as an equal share of all that it receives.
+  const double most = static_cast<double>(elements_of(cell)) / static_cast<double>(ranks);
+  const double share = std::min(hottest / static_cast<double>(ranks), 0.9);
+  BlockTable table;
+  std::int64_t received_at = 0;
+  std::int64_t sent_at = 0;
+  for (std::size_t peer = 0; peer < size; ++peer) {
+    const auto block = [&](std::size_t to) {
+      return static_cast<std::int64_t>(to == hot ? most : most / share * (1 - share) * weights[to] / others);
+    };
+    table.sent.push_back(block(peer));
+    table.sent_at.push_back(sent_at);
+    table.received.push_back(block(static_cast<std::size_t>(rank)));
+    table.received_at.push_back(received_at);
+    sent_at += table.sent.back();
+    received_at += table.received.back();
+  }
+  return table;
 }
 
 void fill(const Cell& cell, int rank, int ranks, float* data) {
@@ -200,6 +234,18 @@ void fill(const Cell& cell, int rank, int ranks, float* data) {
 std::size_t count_wrong(const Cell& cell, int rank, int ranks, const float* data, const float* output) {
   const std::size_t share = share_of(cell, ranks);
   std::size_t wrong = 0;
+  if (cell.collective == Collective::all_to_all) {
+    const BlockTable own = blocks_of(cell, rank, ranks);
+    for (int from = 0; from < ranks; ++from) {
+      const auto at = static_cast<std::size_t>(own.received_at[static_cast<std::size_t>(from)]);
+      const auto first = blocks_of(cell, from, ranks).sent_at[static_cast<std::size_t>(rank)];
+      const auto count = static_cast<std::size_t>(own.received[static_cast<std::size_t>(from)]);
+      for (std::size_t i = 0; i < count; ++i) {
+        wrong += output[at + i] != value_of(from, static_cast<std::size_t>(first) + i) ? 1U : 0U;
+      }
+    }
+    return wrong;
+  }
   if (cell.collective == Collective::reduce_scatter) {
     for (std::size_t i = 0; i < share; ++i) {
       wrong += output[i] != sum_of(ranks, static_cast<std::size_t>(rank) * share + i) ? 1U : 0U;

@@ -14,10 +14,10 @@
 
 namespace espalier::bench {
 
-enum class Collective : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter };
+enum class Collective : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, all_to_all };
 
 /// One measurement: float32, sum, root 0. `bytes` is the whole array, of which all_gather contributes and
-/// reduce_scatter keeps one rank's share.
+/// reduce_scatter keeps one rank's share. An all_to_all is uneven: `bytes` is what the hottest rank receives.
 struct Cell {
   Collective collective = Collective::all_reduce;
   std::size_t bytes = 0;
@@ -81,9 +81,19 @@ class Array {
 
 /// One rank's arrays of a cell, every page touched.
 struct Buffers {
-  Array data;    ///< the whole array: input, and output but for reduce_scatter
-  Array output;  ///< one share, for reduce_scatter alone
+  Array data;    ///< the whole array: input, and output but for reduce_scatter and all_to_all
+  Array output;  ///< one share for reduce_scatter, room for what the hottest rank receives for all_to_all
 };
+
+/// Elements of a rank's blocks in an all_to_all, by peer, and where they begin. All ranks send as much as each other;
+/// one receives 2.5 times the mean, the others by a Zipf law of 0.7.
+struct BlockTable {
+  std::vector<std::int64_t> sent;
+  std::vector<std::int64_t> sent_at;
+  std::vector<std::int64_t> received;
+  std::vector<std::int64_t> received_at;
+};
+BlockTable blocks_of(const Cell& cell, int rank, int ranks);
 
 Buffers make_buffers(const Cell& cell, int ranks);
 void fill(const Cell& cell, int rank, int ranks, float* data);

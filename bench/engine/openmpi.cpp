@@ -3,13 +3,30 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <vector>
 
 #include "bench/engine/harness.h"
 
 namespace espalier::bench {
 namespace {
 
-void call(const Cell& cell, int ranks, Buffers& buffers) {
+/// MPI's counts are ints.
+struct Counts {
+  std::vector<int> sent, sent_at, received, received_at;
+
+  Counts(const Cell& cell, int rank, int ranks) {
+    const BlockTable table = blocks_of(cell, rank, ranks);
+    const auto ints = [](const std::vector<std::int64_t>& numbers) {
+      return std::vector<int>(numbers.begin(), numbers.end());
+    };
+    sent = ints(table.sent);
+    sent_at = ints(table.sent_at);
+    received = ints(table.received);
+    received_at = ints(table.received_at);
+  }
+};
+
+void call(const Cell& cell, int ranks, Buffers& buffers, const Counts& counts) {
   float* data = buffers.data.data();
   const int count = static_cast<int>(cell.bytes / sizeof(float));
   switch (cell.collective) {
@@ -20,6 +37,10 @@ void call(const Cell& cell, int ranks, Buffers& buffers) {
       break;
     case Collective::reduce_scatter:
       MPI_Reduce_scatter_block(data, buffers.output.data(), count / ranks, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+      break;
+    case Collective::all_to_all:
+      MPI_Alltoallv(data, counts.sent.data(), counts.sent_at.data(), MPI_FLOAT, buffers.output.data(),
+                    counts.received.data(), counts.received_at.data(), MPI_FLOAT, MPI_COMM_WORLD);
       break;
   }
 }
@@ -36,8 +57,9 @@ int run(Options options) {
   }
   for (const Cell& cell : options.cells) {
     Buffers buffers = make_buffers(cell, options.ranks);
+    const Counts counts(cell, rank, options.ranks);
     measure(*board, rank, "openmpi", options, cell, buffers.data.data(), buffers.output.data(),
-            [&] { call(cell, options.ranks, buffers); });
+            [&] { call(cell, options.ranks, buffers, counts); });
   }
   return 0;
 }

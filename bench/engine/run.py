@@ -31,7 +31,7 @@ import tempfile
 KIB, MIB = 1 << 10, 1 << 20
 ALL_REDUCE_SIZES = [KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB]
 OTHER_SIZES = [16 * MIB]
-COLLECTIVES = ["all_reduce", "broadcast", "all_gather", "reduce_scatter"]
+COLLECTIVES = ["all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all"]
 REAL_TIME = ["chrt", "--rr", "10"]
 # What --against-peers runs.
 PEER_SIZES = [8, 64, 512, 4 * KIB, 32 * KIB, 256 * KIB, 2 * MIB, 16 * MIB, 64 * MIB]
@@ -51,7 +51,7 @@ RDMA_MPI_VARIANTS = {
     "verbs": ["ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "-x", "UCX_TLS=rc_v,self"],
     "tcp": MPI_VARIANTS["tcp"],
 }
-GLOO_VARIANTS = ["ring", "halving_doubling", "bcube", "ring_chunked"]
+GLOO_VARIANTS = ["ring", "halving_doubling", "bcube", "ring_chunked", "direct"]
 ESPALIER_VARIANTS = ["registered", "private", "tcp"]
 RDMA_ESPALIER_VARIANTS = ["verbs", "tcp"]
 
@@ -143,6 +143,8 @@ def cells_of(engine, variant, arguments):
              for size in arguments.sizes or (ALL_REDUCE_SIZES if collective == "all_reduce" else OTHER_SIZES)]
     if engine == "gloo" and variant in ("bcube", "ring_chunked"):
         cells = [cell for cell in cells if cell[0] == "all_reduce"]
+    if engine == "oracle" or engine == "gloo":
+        cells = [cell for cell in cells if (cell[0] == "all_to_all") == (variant == "direct")]
     return cells
 
 

@@ -100,8 +100,21 @@ class Communicator::Impl {
     return run(**target, arguments);
   }
 
+  /// Where members tell each other counts: with shared memory in one step, in a group of its own, which nobody's choice
+  /// of schedules concerns; else as blocks of one count each, by the group itself. Made at the first call.
+  Result<Group*> counts_group() {
+    if (!group->shares_memory() || group->size() == 1) return group.get();
+    if (!counts) {
+      auto made = Group::make(job, group->members(), group->name() + "/counts", engine::one_block_each);
+      if (!made) return tl::unexpected(made.error());
+      counts = std::move(*made);
+    }
+    return counts.get();
+  }
+
   std::shared_ptr<Job> job;
   std::unique_ptr<Group> group;
+  std::unique_ptr<Group> counts;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<Group>> pairs;
 
   /// The byte that ranks combine in a barrier, where the device reaches it.
@@ -283,7 +296,17 @@ Result<void> Communicator::exchange_counts(std::span<const std::int64_t> sent, s
                 fmt::format("{} counts to send and room for {} among {} ranks", sent.size(), received.size(), size()),
                 "give a count for each rank");
   }
-  return all_to_all(sent.data(), received.data(), 1, ElementType::int64);
+  if (auto checked = impl_->check_process(); !checked) return checked;
+  if (impl_->job->is_noting()) {
+    return fail(ErrorCode::unsupported, "counts are not exchanged within a group launch",
+                "exchange them before group_begin");
+  }
+  const auto target = impl_->counts_group();
+  if (!target) return tl::unexpected(target.error());
+  CallArguments arguments{CollectiveKind::all_to_all, sent.data(), received.data(), size(), ElementType::int64};
+  const std::vector<std::int64_t> ones(*target == impl_->group.get() ? size() : 0, 1);
+  arguments.send_blocks = arguments.receive_blocks = {ones, {}};
+  return impl_->run(**target, arguments);
 }
 
 Result<void> Communicator::gather(const void* send, void* receive, std::size_t count_per_rank, ElementType type,

@@ -216,9 +216,12 @@ void Group::forget_oldest() {
   if (std::ranges::none_of(prepared_, uses_it)) hashes_.erase(schedule.get());
 }
 
+bool Group::shares_memory() const {
+  return std::ranges::any_of(transports_, [](const auto& transport) { return transport->compares_all_calls(); });
+}
+
 Result<void> Group::agree(const CallHeader& header) {
-  if (std::ranges::any_of(transports_, [](const auto& transport) { return transport->compares_all_calls(); }))
-    return {};
+  if (shares_memory()) return {};
   const std::string_view own(reinterpret_cast<const char*>(&header), sizeof(header));
   const auto calls = job_->control().exchange("espalier/call/" + name_, members_, own, job_->options().timeout);
   if (!calls) return tl::unexpected(calls.error());

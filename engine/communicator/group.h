@@ -45,6 +45,8 @@ class Group {
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Tells the groups of a job apart; the same on all members.
   [[nodiscard]] std::uint64_t id() const { return id_; }
+  /// Whether every member reaches every other's memory; the same on all.
+  [[nodiscard]] bool shares_memory() const;
   void record(Recorder* recorder) { recorder_ = recorder; }
 
   /// The program of a call of this shape, compiled when it is the first. Asks no other rank.
@@ -198,5 +200,9 @@ Result<void> run_noted(Job& job, std::vector<NotedCall> calls);
 
 /// The schedule source of pairs that send and receive: a broadcast from the first of two.
 Result<SourcedSchedule> broadcast_to_one(const Collective& collective, Bytes size);
+
+/// The schedule source of groups that tell each other counts: each block of an all_to_all from its rank to where it
+/// goes, or in any other way.
+Result<SourcedSchedule> one_block_each(const Collective& collective, Bytes size);
 
 }  // namespace espalier::engine

@@ -60,4 +60,20 @@ Result<void> Group::keep_blocks(CallArguments& arguments, QueuePoint callers_wor
   return await_device({&queue, queue.mark()});
 }
 
+Result<SourcedSchedule> one_block_each(const Collective& collective, Bytes) {
+  auto schedule = std::make_shared<Schedule>(collective, "members", "direct");
+  const std::uint32_t ranks = collective.rank_count;
+  schedule->units = collective.part_count();
+  for (std::uint32_t from = 0; from < ranks; ++from) {
+    for (std::uint32_t to = 0; to < ranks; ++to) {
+      const SliceId slice(schedule->slices.size());
+      schedule->slices.push_back({slice.value(), 1, Rank(from), Rank(to)});
+      if (from == to) continue;
+      const RouteId route = schedule->add_route(Rank(from), Rank(to), {});
+      schedule->add_transfer(route, slice, 1, Action::copy, ChannelId(0));
+    }
+  }
+  return SourcedSchedule{std::move(schedule), Bytes{}, true};
+}
+
 }  // namespace espalier::engine

@@ -120,6 +120,24 @@ bool InputExchange::collect() {
   return true;
 }
 
+void InputExchange::take_inputs() {
+  std::byte* const target = call_->buffers->base[static_cast<std::size_t>(Place::receive)];
+  if (call_->header->kind != CollectiveKind::all_to_all) {
+    void* const sum = target;
+    queue_.reduce(call_->header->type, call_->header->operation, std::span(&sum, 1), inputs_.front(),
+                  std::span(inputs_).subspan(1), call_->header->count);
+    return;
+  }
+  const auto peers = group_.peers();
+  const auto self = static_cast<std::size_t>(
+      std::ranges::find_if(peers, [](const auto& peer) { return peer == nullptr; }) - peers.begin());
+  const std::size_t block = static_cast<std::size_t>(bytes_) / peers.size();
+  for (std::size_t member = 0; member < peers.size(); ++member) {
+    const auto* const input = static_cast<const std::byte*>(inputs_[member]);
+    queue_.copy(target + member * block, input + self * block, block);
+  }
+}
+
 WholeCall::Progress InputExchange::advance() {
   if (step_ == Step::show) {
     if (!queue_.is_done(mark_)) return Progress::none;
@@ -132,9 +150,7 @@ WholeCall::Progress InputExchange::advance() {
       if (step_ == Step::declined) return Progress::declined;
       return inputs_.size() != before ? Progress::some : Progress::none;
     }
-    void* const target = call_->buffers->base[static_cast<std::size_t>(Place::receive)];
-    queue_.reduce(call_->header->type, call_->header->operation, std::span(&target, 1), inputs_.front(),
-                  std::span(inputs_).subspan(1), call_->header->count);
+    take_inputs();
     mark_ = queue_.mark();
     step_ = Step::add;
   }

@@ -11,7 +11,8 @@
 namespace espalier::engine {
 
 /// A small all_reduce in one step: every member shows its input with its call, and each adds up all of them itself, in
-/// the order of the members. One word from rank to rank is the least that a sum of all can do with.
+/// the order of the members. One word from rank to rank is the least that a sum of all can do with. An all_to_all
+/// likewise: each takes its block of every input.
 class InputExchange final : public WholeCall {
  public:
   /// `of_private`: of private memory alone; where a member's is shared, the program runs instead.
@@ -35,6 +36,8 @@ class InputExchange final : public WholeCall {
   void fetch_early(ShmPeer& peer);
   /// Looks for the inputs of the members that are missing. False: some are.
   bool collect();
+  /// Gives the device what is to be done with the inputs of all.
+  void take_inputs();
 
   ShmGroup& group_;
   DeviceQueue& queue_;

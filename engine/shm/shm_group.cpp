@@ -118,9 +118,12 @@ std::unique_ptr<WholeCall> ShmGroup::make_whole_call(const WholeCallShape& shape
   if (members < 2 || shape.size.count == 0) return nullptr;
   if (auto kernel = make_kernel_call(shape, queue)) return kernel;
   if (!all_share_memory_ || shape.captured_by != nullptr) return nullptr;
-  if (shape.kind != CollectiveKind::all_reduce || !shape.may_be_replaced) return nullptr;
+  if (!shape.may_be_replaced) return nullptr;
+  const bool is_all_to_all = shape.kind == CollectiveKind::all_to_all && shape.program.send_bytes % members == 0;
+  if (shape.kind != CollectiveKind::all_reduce && !is_all_to_all) return nullptr;
   if (shape.size.count <= most_shown_bytes_of(members))
     return std::make_unique<InputExchange>(*this, shape.program, queue, false);
+  if (is_all_to_all) return nullptr;
   if (share_device_memory_) return nullptr;  // Devices reach each other without the host.
   if (members > 2) return std::make_unique<BlockExchange>(*this, shape.program, queue);
   if (shape.size.count > max_private_shown_bytes) return nullptr;

@@ -24,12 +24,14 @@ struct SharedJob {
   std::mutex mutex;          ///< One thread calls at a time.
   bool is_noting = false;
   std::vector<py::object> noted;  ///< What the calls of an open group work on, with their communicators.
+  std::vector<std::shared_ptr<const CountArrays>> noted_counts;
 };
 
 /// A call under way; what it works on stays until it has ended.
 struct StartedCall {
   CallHandle handle;
   py::object send, receive, shares;
+  std::shared_ptr<const CountArrays> counts;
 };
 
 ScheduleSource advised(const Topology& topology, const std::string& algorithm, bool shares_memory) {
@@ -118,16 +120,19 @@ class PythonCommunicator {
   }
 
   void run(const py::object& self, const CallArrays& call) {
-    CallArguments arguments = call.arguments(ranks());
+    const auto counts = call.count_arrays(ranks());
+    CallArguments arguments = call.arguments(ranks(), counts.get());
     keep_if_noting(self, call.send, call.receive, call.shares);
+    if (shared_->is_noting && counts) shared_->noted_counts.push_back(counts);
     finish([&](Communicator& ranks) { return ranks.run(arguments); });
   }
 
   std::shared_ptr<StartedCall> start(const CallArrays& call) {
     std::erase_if(started_, [](const auto& earlier) { return earlier->handle.test(); });
-    CallArguments arguments = call.arguments(ranks());
+    const auto counts = call.count_arrays(ranks());
+    CallArguments arguments = call.arguments(ranks(), counts.get());
     auto started = std::make_shared<StartedCall>(
-        StartedCall{value_of(ranks().start(arguments)), call.send, call.receive, call.shares});
+        StartedCall{value_of(ranks().start(arguments)), call.send, call.receive, call.shares, counts});
     started_.push_back(started);
     return started;
   }
@@ -148,6 +153,14 @@ class PythonCommunicator {
     });
   }
 
+  py::array exchange_counts(const py::array_t<std::int64_t, py::array::c_style>& sent) {
+    py::array_t<std::int64_t> received(static_cast<py::ssize_t>(ranks().size()));
+    const std::span to(sent.data(), static_cast<std::size_t>(sent.size()));
+    const std::span from(received.mutable_data(), ranks().size());
+    finish([&](Communicator& ranks) { return ranks.exchange_counts(to, from); });
+    return received;
+  }
+
   void barrier() {
     finish([](Communicator& ranks) { return ranks.barrier(); });
   }
@@ -160,6 +173,7 @@ class PythonCommunicator {
   void group_end() {
     shared_->is_noting = false;
     const std::vector<py::object> kept = std::exchange(shared_->noted, {});
+    const auto kept_counts = std::exchange(shared_->noted_counts, {});
     finish([](Communicator& ranks) { return ranks.group_end(); });
   }
 
@@ -279,21 +293,28 @@ void bind_communicator(py::module_& module) {
                                  names.push_back(peer.transport);
                                return names;
                              })
-      .def("run",
-           [](const py::object& self, const std::string& kind, const py::object& send, const py::object& receive,
-              const std::string& operation, std::uint32_t root, const py::object& shares) {
-             self.cast<PythonCommunicator&>().run(self, {kind, send, receive, operation, root, shares});
-           })
-      .def("start",
-           [](PythonCommunicator& self, const std::string& kind, const py::object& send, const py::object& receive,
-              const std::string& operation, std::uint32_t root, const py::object& shares) {
-             return self.start({kind, send, receive, operation, root, shares});
-           })
+      .def(
+          "run",
+          [](const py::object& self, const std::string& kind, const py::object& send, const py::object& receive,
+             const std::string& operation, std::uint32_t root, const py::object& shares, const py::object& counts) {
+            self.cast<PythonCommunicator&>().run(self, {kind, send, receive, operation, root, shares, counts});
+          },
+          py::arg("kind"), py::arg("send"), py::arg("receive"), py::arg("operation"), py::arg("root"),
+          py::arg("shares"), py::arg("counts") = py::none())
+      .def(
+          "start",
+          [](PythonCommunicator& self, const std::string& kind, const py::object& send, const py::object& receive,
+             const std::string& operation, std::uint32_t root, const py::object& shares, const py::object& counts) {
+            return self.start({kind, send, receive, operation, root, shares, counts});
+          },
+          py::arg("kind"), py::arg("send"), py::arg("receive"), py::arg("operation"), py::arg("root"),
+          py::arg("shares"), py::arg("counts") = py::none())
       .def("wait", &PythonCommunicator::wait)
       .def("send", [](const py::object& self, const py::array& data,
                       std::uint32_t peer) { self.cast<PythonCommunicator&>().send(self, data, peer); })
       .def("receive", [](const py::object& self, const py::array& data,
                          std::uint32_t peer) { self.cast<PythonCommunicator&>().receive(self, data, peer); })
+      .def("exchange_counts", &PythonCommunicator::exchange_counts)
       .def("barrier", &PythonCommunicator::barrier)
       .def("group_begin", &PythonCommunicator::group_begin)
       .def("group_end", &PythonCommunicator::group_end)

@@ -18,6 +18,44 @@ Parts parts_of(CollectiveKind kind) {
           kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter};
 }
 
+/// One of the two sides of an all_to_all with counts.
+struct CountedSide {
+  const char* name;
+  const py::array& array;
+  std::size_t first;  ///< Of CountArrays::numbers, and of the tuple.
+};
+
+void take_counts(const CountedSide& side, const py::tuple& given, std::uint32_t ranks, CountArrays& into) {
+  const bool is_scalar = side.array.ndim() == 0;
+  const std::int64_t rows = is_scalar ? 1 : static_cast<std::int64_t>(side.array.shape(0));
+  const std::int64_t row = rows == 0 ? 0 : static_cast<std::int64_t>(side.array.size()) / rows;
+  std::int64_t sum = 0;
+  std::vector<std::int64_t>& counts = into.numbers[side.first];
+  std::vector<std::int64_t>& displacements = into.numbers[side.first + 1];
+  const auto numbers = given[side.first].cast<py::array_t<std::int64_t, py::array::c_style>>();
+  const bool are_packed = given[side.first + 1].is_none();
+  const auto places =
+      are_packed ? numbers : given[side.first + 1].cast<py::array_t<std::int64_t, py::array::c_style>>();
+  if (numbers.size() != ranks || places.size() != ranks) {
+    refuse(std::string("all_to_all: ") + std::to_string(std::min(numbers.size(), places.size())) +
+               " numbers of what is " + side.name + " among " + std::to_string(ranks) + " ranks",
+           "give one for each rank");
+  }
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const std::int64_t count = numbers.data()[rank];
+    const std::int64_t begin = are_packed ? sum : places.data()[rank];
+    if (count < 0 || begin < 0 || count > rows || begin > rows - count) {
+      refuse("all_to_all: " + std::to_string(count) + " entries at " + std::to_string(begin) + " for rank " +
+                 std::to_string(rank) + " are not within the " + std::to_string(rows) + " of the array that is " +
+                 side.name,
+             "counts and displacements are of entries along the first axis");
+    }
+    sum += count;
+    counts.push_back(count * row);
+    if (!are_packed) displacements.push_back(begin * row);
+  }
+}
+
 }  // namespace
 
 ElementType checked_type(const py::array& array) {
@@ -38,7 +76,34 @@ ElementType checked_type(const py::array& array) {
                      "int8, uint8, int32, uint32, int64, uint64, float16, float32 and float64 can be"});
 }
 
-CallArguments CallArrays::arguments(const Communicator& ranks) const {
+std::shared_ptr<const CountArrays> CallArrays::count_arrays(const Communicator& ranks) const {
+  if (counts.is_none()) return nullptr;
+  auto found = std::make_shared<CountArrays>();
+  const auto given = counts.cast<py::tuple>();
+  take_counts({"sent", send.cast<py::array>(), 0}, given, ranks.size(), *found);
+  take_counts({"received into", receive.cast<py::array>(), 2}, given, ranks.size(), *found);
+  return found;
+}
+
+CallArguments CallArrays::counted(const CountArrays& counts) const {
+  CallArguments call;
+  call.kind = value_of(parse_collective(kind));
+  const auto from = send.cast<py::array>();
+  auto into = receive.cast<py::array>();
+  if (!into.writeable()) refuse(kind + ": the array to receive into is read-only", "give one of your own");
+  call.type = checked_type(from);
+  if (checked_type(into) != call.type) {
+    refuse(kind + ": the arrays have elements of different types", "give arrays of one type");
+  }
+  call.send = from.data();
+  call.receive = into.mutable_data();
+  call.send_blocks = {counts.numbers[0], counts.numbers[1]};
+  call.receive_blocks = {counts.numbers[2], counts.numbers[3]};
+  return call;
+}
+
+CallArguments CallArrays::arguments(const Communicator& ranks, const CountArrays* counts) const {
+  if (counts != nullptr) return counted(*counts);
   CallArguments call;
   call.kind = value_of(parse_collective(kind));
   call.operation = value_of(parse_reduce_operation(operation));

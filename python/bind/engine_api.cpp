@@ -65,9 +65,19 @@ class JobOfModule final : public EngineJob {
     return ranks_->transports().at(peer).transport.c_str();
   }
   Outcome run(const EngineCall& call) override {
-    return outcome_of(
-        ranks_->run({static_cast<CollectiveKind>(call.collective), call.send, call.receive, call.count,
-                     static_cast<ElementType>(call.element), static_cast<ReduceOperation>(call.operation), call.root}));
+    CallArguments arguments{static_cast<CollectiveKind>(call.collective),
+                            call.send,
+                            call.receive,
+                            call.count,
+                            static_cast<ElementType>(call.element),
+                            static_cast<ReduceOperation>(call.operation),
+                            call.root};
+    if (call.send_counts != nullptr) {
+      const std::size_t ranks = size();
+      arguments.send_blocks = {{call.send_counts, ranks}, {call.send_displacements, ranks}};
+      arguments.receive_blocks = {{call.receive_counts, ranks}, {call.receive_displacements, ranks}};
+    }
+    return outcome_of(ranks_->run(arguments));
   }
   Outcome send(const void* data, std::size_t bytes, std::uint32_t peer) override {
     return outcome_of(ranks_->send(data, bytes, ElementType::uint8, peer));

@@ -46,6 +46,11 @@ struct EngineCall {
   EngineElement element = EngineElement::uint8;
   EngineOperation operation = EngineOperation::sum;
   std::uint32_t root = 0;
+  // Of an all_to_all with counts per peer, where each of the four has a number for each rank; else null.
+  const std::int64_t* send_counts = nullptr;
+  const std::int64_t* send_displacements = nullptr;
+  const std::int64_t* receive_counts = nullptr;
+  const std::int64_t* receive_displacements = nullptr;
 };
 
 /// What `end` deletes.

@@ -123,14 +123,15 @@ class Communicator:
         finally:
             self._calls -= 1
 
-    def _collective(self, kind, send, receive, op="sum", root=0, asynchronous=False, shares=None):
+    def _collective(self, kind, send, receive, op="sum", root=0, asynchronous=False, shares=None, counts=None):
         op = "avg" if op == "mean" else as_name(op, "an operation's name", "sum, prod, min, max, avg or mean")
         root = whole_number(root, "the root")
         if asynchronous:
-            return Handle(self, self._inner.start(kind, as_array(send), as_array(receive), op, root, shares), receive)
+            return Handle(self, self._inner.start(kind, as_array(send), as_array(receive), op, root, shares, counts),
+                          receive)
         self._calls += 1
         try:
-            self._inner.run(kind, as_array(send), as_array(receive), op, root, shares)
+            self._inner.run(kind, as_array(send), as_array(receive), op, root, shares, counts)
         finally:
             self._calls -= 1
         return receive
@@ -212,11 +213,66 @@ class Communicator:
         """Gives each rank its part of `send` of `root`; others send None. `shares` as in all_gather."""
         return self._collective("scatter", send, receive, "sum", root, asynchronous, self._shares(shares))
 
-    def all_to_all(self, send, receive=None, asynchronous=False):
-        """Part r of `send` goes to rank r; part r of what is received is from rank r."""
+    def _numbers(self, numbers, what):
+        """A number for each rank; None where there are none."""
+        if numbers is None:
+            return None
+        try:
+            given = numpy.asarray(numbers)
+        except ValueError:
+            raise _error(f"{what} are {numbers!r}", "give a whole number for each rank") from None
+        if given.shape != (self.size,):
+            raise _error(f"{what} of shape {given.shape} for {self.size} ranks", "give a number for each rank")
+        if given.dtype == numpy.int64:
+            return numpy.array(given)  # The caller may change its own before the call has ended.
+        return numpy.array([whole_number(number, what) for number in given.tolist()], dtype=numpy.int64)
+
+    def all_to_all(self, send, receive=None, asynchronous=False, send_counts=None, receive_counts=None,
+                   send_displacements=None, receive_displacements=None):
+        """Part r of `send` goes to rank r; part r of what is received is from rank r.
+
+        With `send_counts`, parts are unequal: so many entries along the first axis of `send` go to each rank, and `receive_counts`
+        come from each, one after the other, or where the displacements say. Counts that do not match end the call on both ranks.
+        Ranks tell each other their counts first where there are no `receive_counts`. The arrays may be the same one.
+
+        >>> import espalier, numpy
+        >>> with espalier.Communicator() as ranks:
+        ...     ranks.all_to_all(numpy.arange(6).reshape(3, 2), send_counts=[2], send_displacements=[1]).tolist()
+        [[2, 3], [4, 5]]
+        """
+        if send_counts is None and receive_counts is None:
+            if send_displacements is not None or receive_displacements is not None:
+                raise _error("all_to_all: displacements without counts", "give send_counts, too")
+            if receive is None:
+                receive = numpy.empty_like(as_array(send))
+            return self._collective("all_to_all", send, receive, asynchronous=asynchronous)
+        if send_counts is None:
+            raise _error("all_to_all: receive_counts without send_counts", "give send_counts, too")
+        send_counts = self._numbers(send_counts, "send_counts")
+        if receive_counts is None:
+            receive_counts = self.exchange_counts(send_counts)
+        receive_counts = self._numbers(receive_counts, "receive_counts")
+        places = self._numbers(receive_displacements, "receive_displacements")
+        shown = as_array(send)
         if receive is None:
-            receive = numpy.empty_like(as_array(send))
-        return self._collective("all_to_all", send, receive, asynchronous=asynchronous)
+            ends = receive_counts if places is None else receive_counts + places
+            length = int(receive_counts.sum() if places is None else ends.max())
+            if min(receive_counts.min(), ends.min(), length) < 0:
+                raise _error(f"receive_counts are {receive_counts.tolist()}", "give whole numbers from 0 on, and fewer")
+            receive = numpy.empty((length, *shown.shape[1:]), shown.dtype)
+        counts = (send_counts, self._numbers(send_displacements, "send_displacements"), receive_counts, places)
+        return self._collective("all_to_all", send, receive, asynchronous=asynchronous, counts=counts)
+
+    def exchange_counts(self, counts):
+        """Tells each rank its entry of `counts`, and gives what each has for this one: how much will come from whom.
+
+        >>> import espalier
+        >>> with espalier.Communicator() as ranks:
+        ...     ranks.exchange_counts([7]).tolist()
+        [7]
+        """
+        counts = self._numbers(counts, "counts")
+        return self._call(lambda inner: inner.exchange_counts(counts))
 
     def send(self, array, peer):
         """To one rank, which receives it.

@@ -42,6 +42,66 @@ def call_all(transport):
         return ranks.transports[(me + 1) % n]
 
 
+def call_with_counts(transport):
+    with Communicator(transport=transport) as ranks:
+        n, me = ranks.size, ranks.rank
+        rows = lambda source, to: 0 if (source + to) % 3 == 0 else 10 * source + to + 1
+        sent_counts, got_counts = [rows(me, to) for to in range(n)], [rows(source, me) for source in range(n)]
+        part = lambda source, to: numpy.full((rows(source, to), 5), 100 * source + to, "f4")
+        sent = numpy.concatenate([part(me, to) for to in range(n)])
+        expected = numpy.concatenate([part(source, me) for source in range(n)])
+        assert ranks.exchange_counts(sent_counts).tolist() == got_counts
+        assert (ranks.all_to_all(sent, send_counts=sent_counts) == expected).all()
+        assert (ranks.all_to_all(sent, send_counts=sent_counts, receive_counts=got_counts) == expected).all()
+        # In the opposite order, with an entry between the blocks, on both sides.
+        ends = numpy.cumsum([1 + count for count in sent_counts[::-1]])[::-1]
+        spread = numpy.zeros((int(ends[0]) + 1, 5), "f4")
+        for to in range(n):
+            spread[ends[to] - sent_counts[to]:ends[to]] = part(me, to)
+        got_ends = numpy.cumsum([1 + count for count in got_counts[::-1]])[::-1]
+        got = ranks.all_to_all(spread, send_counts=sent_counts, receive_counts=got_counts,
+                               send_displacements=ends - sent_counts, receive_displacements=got_ends - got_counts)
+        for source in range(n):
+            assert (got[got_ends[source] - got_counts[source]:got_ends[source]] == part(source, me)).all()
+        # The same array on both sides, and started.
+        both = ranks.empty((max(len(sent), len(expected)), 5))
+        both[:len(sent)] = sent
+        assert ranks.all_to_all(both, both, send_counts=sent_counts, receive_counts=got_counts) is both
+        assert (both[:len(expected)] == expected).all()
+        started = ranks.all_to_all(sent, send_counts=list(sent_counts), receive_counts=got_counts, asynchronous=True)
+        with ranks.group():
+            also = ranks.all_to_all(sent, send_counts=sent_counts, receive_counts=list(got_counts))
+            gc.collect()
+        assert (started.wait() == expected).all() and (also == expected).all()
+        refused = [
+            (dict(send_counts=[1] * (n + 1)), "send_counts of shape"), (dict(send_counts=["x"] * n), "send_counts is 'x'"),
+            (dict(send_counts=[1.5] * n), "send_counts is 1.5"), (dict(receive_counts=[1] * n), "without send_counts"),
+            (dict(send_displacements=[0] * n), "displacements without counts"),
+            (dict(send_counts=[-1] * n, receive_counts=[0] * n), "-1 entries at 0 for rank 0"),
+            (dict(send_counts=[2**62] * n, receive_counts=[0] * n), "are not within the"),
+            (dict(send_counts=[0] * n, receive_counts=[0] * n, send_displacements=[2**62] * n), "are not within the"),
+            (dict(send_counts=[0] * n, receive_counts=[-3] * n), "receive_counts are [-3"),
+            (dict(send_counts=[2**70] * n, receive_counts=[0] * n), "send_counts is 1180")]
+        for counts, message in refused:  # Before anything is sent.
+            try:
+                ranks.all_to_all(sent, **counts)
+            except espalier.Error as error:
+                assert error.code == "invalid_input" and message in error.message, (counts, error.message)
+            else:
+                raise AssertionError(counts)
+        return ranks.transports[(me + 1) % n]
+
+
+def disagree_on_counts():
+    try:
+        with Communicator(timeout=10) as ranks:
+            sent, received = ([2, 3], [2, 1]) if ranks.rank == 0 else ([1, 1], [2, 1])
+            ranks.all_to_all(numpy.ones(8), send_counts=sent, receive_counts=received)
+    except espalier.Error as error:
+        return error.message
+    return ""
+
+
 def call_with_shares(transport):
     with Communicator(transport=transport) as ranks:
         n, me = ranks.size, ranks.rank
@@ -255,6 +315,12 @@ class Ranks(unittest.TestCase):
     def test_unequal_shards(self):
         for transport, world in (("shm", 4), ("tcp", 3)):
             espalier.run(call_with_shares, world, transport)
+
+    def test_counts_per_peer(self):
+        for transport, world in (("shm", 4), ("tcp", 3)):
+            self.assertEqual(espalier.run(call_with_counts, world, transport), [transport] * world)
+        for message in espalier.run(disagree_on_counts, 2):
+            self.assertIn("rank 0 sends 3 double to rank 1, which expects 2 from it", message)
 
     def test_lone_rank_needs_no_secret(self):
         for told in ({"rank": 0, "world": 1, "rendezvous": "127.0.0.1:29733"}, {}):

@@ -119,39 +119,27 @@ void ProcessGroupEspalier::exchange_now(const Tensors& outputs, const Tensors& i
   if (outputs[self].numel() > 0) outputs[self].copy_(inputs[self].reshape(outputs[self].sizes()));
   Tensors sent;
   Tensors received;
-  bool is_grouped = false;
   for (std::size_t peer = 0; peer < members(); ++peer) {
     sent.push_back(dense(inputs[peer]));
     received.push_back(is_dense(outputs[peer]) ? outputs[peer]
                                                : at::empty(outputs[peer].sizes(), outputs[peer].options()));
-    is_grouped = is_grouped || (peer != self && sent.back().nbytes() + received.back().nbytes() > 0);
   }
-  if (!is_grouped) return;
+  // Also who has nothing to send or to receive: ranks compare their counts.
   if (in_use_ != nullptr) {
     in_use_->exchange(received, sent, *stage_);
   } else {
-    send_and_receive(received, sent);
+    PeerBytes out(members());
+    PeerBytes in(members());
+    for (std::size_t peer = 0; peer < members(); ++peer) {
+      if (peer == self) continue;
+      out.set(peer, sent[peer].data_ptr(), sent[peer].nbytes());
+      in.set(peer, received[peer].data_ptr(), received[peer].nbytes());
+    }
+    exchange_bytes(jobs_->host(), out, in);
   }
   for (std::size_t peer = 0; peer < members(); ++peer) {
     if (!received[peer].is_same(outputs[peer])) outputs[peer].copy_(received[peer]);
   }
-}
-
-void ProcessGroupEspalier::send_and_receive(const Tensors& received, const Tensors& sent) {
-  const auto self = static_cast<std::size_t>(getRank());
-  EngineJob& ranks = jobs_->host();
-  ranks.group_begin();
-  for (std::size_t peer = 0; peer < members(); ++peer) {
-    if (peer == self) continue;
-    const auto number = static_cast<std::uint32_t>(peer);
-    if (sent[peer].nbytes() > 0) {
-      expect(ranks.send(sent[peer].data_ptr(), sent[peer].nbytes(), number));
-    }
-    if (received[peer].nbytes() > 0) {
-      expect(ranks.receive(received[peer].data_ptr(), received[peer].nbytes(), number));
-    }
-  }
-  expect(ranks.group_end());
 }
 
 /// Every rank gets the entries of all, padded to the longest, and adds them up.

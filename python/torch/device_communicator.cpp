@@ -107,26 +107,19 @@ void DeviceCommunicator::exchange(const std::vector<at::Tensor>& received, const
     begin += staged_size(tensor);
   }
   stage.settle();
-  ranks_->group_begin();
+  PeerBytes out(sent.size());
+  PeerBytes in(received.size());
   std::size_t from = 0;
   std::size_t to = 0;
   for (std::uint32_t peer = 0; peer < ranks_->size(); ++peer) {
-    const std::size_t out = sent[peer].nbytes();
-    const std::size_t in = received[peer].nbytes();
-    const bool is_self = peer == ranks_->rank();
-    const auto place = [](const StagingBuffer& buffer, std::size_t at) {
-      return static_cast<std::byte*>(buffer.data) + at;
-    };
-    if (out > 0 && !is_self) {
-      expect(ranks_->send(place(sent_, from), out, peer));
-    }
-    if (in > 0 && !is_self) {
-      expect(ranks_->receive(place(received_, to), in, peer));
+    if (peer != ranks_->rank()) {
+      out.set(peer, static_cast<std::byte*>(sent_.data) + from, sent[peer].nbytes());
+      in.set(peer, static_cast<std::byte*>(received_.data) + to, received[peer].nbytes());
     }
     from += staged_size(sent[peer]);
     to += staged_size(received[peer]);
   }
-  expect(ranks_->group_end());
+  exchange_bytes(*ranks_, out, in);
   begin = 0;
   for (std::size_t peer = 0; peer < received.size(); ++peer) {
     const std::size_t bytes = received[peer].nbytes();

@@ -43,7 +43,7 @@ class DeviceCommunicator {
   /// A collective on dense tensors of the device, undefined where the rank has none; its `send` and `receive` are set
   /// here.
   void run(EngineCall call, const at::Tensor& send, const at::Tensor& receive, DeviceStage& stage);
-  /// Sends and receives a dense tensor for every rank, the own one's and empty ones left out, side by side.
+  /// Sends and receives a dense tensor for every rank but this one, by direct messages.
   void exchange(const std::vector<at::Tensor>& received, const std::vector<at::Tensor>& sent, DeviceStage& stage);
   /// A message of a dense tensor.
   void send(const at::Tensor& tensor, std::uint32_t peer, DeviceStage& stage);

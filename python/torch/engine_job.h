@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "python/bind/engine_api.h"
 
@@ -22,5 +25,43 @@ struct EndsItself {
 };
 template <class T>
 using Owned = std::unique_ptr<T, EndsItself>;
+
+/// One side of an all_to_all with counts: bytes anywhere in memory, one run of them for each rank.
+class PeerBytes {
+ public:
+  explicit PeerBytes(std::size_t ranks) : counts_(ranks), places_(ranks) {}
+  void set(std::size_t rank, const void* data, std::size_t bytes) {
+    counts_[rank] = static_cast<std::int64_t>(bytes);
+    places_[rank] = bytes == 0 ? 0 : reinterpret_cast<std::int64_t>(data);
+  }
+  /// Makes the places displacements from the first of them, which it gives; null where there are no bytes.
+  void* measure() {
+    std::int64_t first = 0;
+    for (const std::int64_t place : places_) {
+      if (place != 0 && (first == 0 || place < first)) first = place;
+    }
+    for (std::int64_t& place : places_) place = place == 0 ? 0 : place - first;
+    return reinterpret_cast<void*>(first);
+  }
+  [[nodiscard]] const std::int64_t* counts() const { return counts_.data(); }
+  [[nodiscard]] const std::int64_t* displacements() const { return places_.data(); }
+
+ private:
+  std::vector<std::int64_t> counts_;
+  std::vector<std::int64_t> places_;
+};
+
+/// Sends and receives so many bytes of each rank, by direct messages. Throws std::runtime_error where it fails.
+inline void exchange_bytes(EngineJob& ranks, PeerBytes& sent, PeerBytes& received) {
+  EngineCall call;
+  call.collective = EngineCollective::all_to_all;
+  call.send = sent.measure();
+  call.receive = received.measure();
+  call.send_counts = sent.counts();
+  call.send_displacements = sent.displacements();
+  call.receive_counts = received.counts();
+  call.receive_displacements = received.displacements();
+  expect(ranks.run(call));
+}
 
 }  // namespace espalier::python

@@ -188,7 +188,6 @@ class ProcessGroupEspalier final : public BackendBase {
   void reduce_scatter_now(const char* call, const at::Tensor& output, const at::Tensor& flat,
                           const c10d::ReduceOp& operation);
   void exchange_now(const Tensors& outputs, const Tensors& inputs);
-  void send_and_receive(const Tensors& received, const Tensors& sent);
   void add_sparse_now(const at::Tensor& tensor);
 
   std::uint32_t checked_root(const char* call, std::int64_t root) const;

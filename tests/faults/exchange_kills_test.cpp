@@ -1,9 +1,10 @@
 // Ranks that are killed at random moments of all_reduces that shared memory carries out as a whole: inputs shown with
-// the call (64 B), and block by block (1 MiB of private memory).
+// the call (64 B), and block by block (1 MiB of private memory); and of all_to_alls with counts per peer.
 #include <gtest/gtest.h>
 
 #include "base/random.h"
 #include "tests/faults/rank_processes.h"
+#include "tests/support/exchange/counted_exchange.h"
 
 namespace espalier {
 namespace {
@@ -118,6 +119,73 @@ TEST_P(ExchangeKills, Fault1SurvivorsNameTheRankAndGoOn) {
   }
   EXPECT_GT(killed_in_a_call, 0);
 }
+
+/// Exchanges with other counts each time, until one fails.
+int call_with_counts(JobOptions options, test::RankReport& report) {
+  test::PlannedSource planned("flat");
+  auto joined = Communicator::join(std::move(options), planned.source());
+  if (!joined) {
+    report.fail_with(joined.error());
+    return 6;
+  }
+  Communicator& ranks = **joined;
+  for (std::uint64_t call = 0;; ++call) {
+    const auto exchange = test::CountedExchange::random(ranks.size(), 40'000, call);
+    const test::CountedSide side(exchange, ranks.rank());
+    std::vector<std::byte> sent(side.send_bytes());
+    std::vector<std::byte> received(side.receive_bytes());
+    side.fill(sent.data());
+    report.phase.store(in_a_call);
+    const auto done = ranks.all_to_all(sent.data(), side.sent(), received.data(), side.received(), exchange.type);
+    report.phase.store(between_calls);
+    if (!done) {
+      report.fail_with(done.error());
+      return 7;
+    }
+    side.check(received.data());
+    if (::testing::Test::HasFailure()) return 8;
+    report.calls.fetch_add(1);
+  }
+}
+
+class CountedKills : public ::testing::TestWithParam<TransportChoice> {};
+
+TEST_P(CountedKills, Fault1SurvivorsOfAnExchangeWithCountsNameTheRank) {
+  Random random(7);
+  int killed_in_a_call = 0;
+  for (int round = 0; round < 8 && !HasFailure(); ++round) {
+    const std::uint32_t world = 4;
+    const auto culprit = static_cast<std::uint32_t>(random.below(world));
+    SCOPED_TRACE("round " + std::to_string(round) + ": rank " + std::to_string(culprit));
+    JobOptions options;
+    options.transport = GetParam();
+    options.timeout = options.rendezvous.timeout = std::chrono::milliseconds(30000);
+    options.rendezvous.port = test::quiet_port();
+    RankProcesses ranks(world, options, [&](RankProcesses::Rank&& own) {
+      return call_with_counts(std::move(own.options), *own.report);
+    });
+    EXPECT_TRUE(ranks.await_calls(1 + random.below(20)));
+    std::this_thread::sleep_for(std::chrono::microseconds(random.below(3000)));
+    const std::int64_t killed_ns = engine::now_ns();
+    ranks.signal(culprit, SIGKILL);
+    EXPECT_EQ(ranks.exit_code(culprit), 128 + SIGKILL) << ranks.message(culprit);
+    for (std::uint32_t rank = 0; rank < world; ++rank) {
+      if (rank == culprit) continue;
+      EXPECT_EQ(ranks.exit_code(rank), 7) << ranks.message(rank);
+      const std::string message = ranks.message(rank);
+      EXPECT_NE(message.find("with counts per peer"), std::string::npos) << message;
+      EXPECT_NE(message.find("rank " + std::to_string(culprit)), std::string::npos) << message;
+      EXPECT_LT((ranks.report(rank).failed_at_ns.load() - killed_ns) / 1'000'000, 5000) << message;
+    }
+    if (ranks.report(culprit).phase.load() == in_a_call) ++killed_in_a_call;
+    EXPECT_EQ(test::shared_memory_names(), 0U);
+    EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a process stayed";
+  }
+  EXPECT_GT(killed_in_a_call, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, CountedKills, ::testing::Values(TransportChoice::shm, TransportChoice::tcp),
+                         [](const auto& choice) { return std::string(to_string(choice.param)); });
 
 INSTANTIATE_TEST_SUITE_P(Bytes, ExchangeKills, ::testing::Values(std::size_t{64}, std::size_t{1} << 20),
                          [](const auto& bytes) { return std::to_string(bytes.param); });

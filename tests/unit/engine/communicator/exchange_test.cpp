@@ -67,6 +67,24 @@ TEST(Exchange, IsRightOnBothSidesOfItsLimitAndRoundTheRing) {
   }
 }
 
+TEST(Exchange, CarriesAllToAllsOnBothSidesOfItsLimit) {
+  for (const std::uint32_t ranks : {2U, 3U, 8U}) {
+    PlannedSource planned("pairwise");
+    run_ranks(ranks, replaceable(planned), in_memory(), [&](Communicator& communicator) {
+      const std::int64_t limit = engine::most_shown_bytes_of(ranks);
+      std::uint64_t seed = 0;
+      for (const std::int64_t bytes : {std::int64_t{4}, std::int64_t{64}, limit / 2, limit, limit + 4096}) {
+        DataCase data = sum_of_floats(ranks, bytes, ++seed);
+        data.kind = CollectiveKind::all_to_all;
+        data.count = (data.count + ranks - 1) / ranks * ranks;
+        for (int i = 0; i < 12; ++i) run_case(communicator, data, Memory::plain, false);
+        run_case(communicator, data, Memory::registered, false);
+        if (::testing::Test::HasFailure()) return communicator.abort("a test failed");
+      }
+    });
+  }
+}
+
 TEST(Exchange, GoesBlockByBlockWhereMemoryIsPrivate) {
   for (const std::uint32_t ranks : {3U, 5U, 8U}) {
     PlannedSource planned("flat");
