@@ -88,13 +88,14 @@ bool is_nccl_algorithm(std::string_view name) { return name == "nccl" || name.st
 
 bool is_packing_variant(std::string_view name) { return name.starts_with("packing/"); }
 
-std::vector<planners::Planner> planners_for(const std::vector<std::string>& algorithms) {
+std::vector<planners::Planner> planners_for(const std::vector<std::string>& algorithms, const Collective& collective) {
   std::vector<planners::Planner> planners;
   const bool needs_all = contains(algorithms, "auto");
   const bool names_variants = std::ranges::any_of(algorithms, is_packing_variant);
   for (const planners::Planner& planner : planners::all_planners()) {
     const bool is_of_variants = planner.name == "packing" && names_variants;
-    if (needs_all || is_of_variants || contains(algorithms, planner.name)) planners.push_back(planner);
+    const bool is_of_auto = needs_all && planner.suits(collective);
+    if (is_of_auto || is_of_variants || contains(algorithms, planner.name)) planners.push_back(planner);
   }
   for (const planners::Planner& planner : planners::nccl_planners()) {
     if (contains(algorithms, "nccl") || contains(algorithms, planner.name)) planners.push_back(planner);
@@ -106,7 +107,7 @@ Result<planners::Candidates> plan(const Question& question, const PlanListener& 
   const bool is_limited = question.packing.any();
   const bool is_auto = contains(question.algorithms, "auto");
   const bool names_variants = std::ranges::any_of(question.algorithms, is_packing_variant);
-  std::vector<planners::Planner> planners = planners_for(question.algorithms);
+  std::vector<planners::Planner> planners = planners_for(question.algorithms, question.collective);
   if (is_limited) {
     if (auto limited = limit_packing(planners, question); !limited) return tl::unexpected(limited.error());
   }

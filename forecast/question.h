@@ -71,7 +71,7 @@ bool is_nccl_algorithm(std::string_view name);
 bool is_packing_variant(std::string_view name);
 
 /// The planners that these algorithms need: those named, or all when "auto" is among them.
-std::vector<planners::Planner> planners_for(const std::vector<std::string>& algorithms);
+std::vector<planners::Planner> planners_for(const std::vector<std::string>& algorithms, const Collective& collective);
 
 /// What the planners of a question make, at least one candidate each or a refusal. With "auto" variants of the packing
 /// take part, unless it is limited, and those that are named; one that is not found is refused with those that are

@@ -40,11 +40,13 @@ bool is_at_bound(const ChunkModel& chunks, const Bound& bound) {
   return chunks.load_time(any) <= good_enough * to_double(bound.time_per_byte);
 }
 
-/// Whether this candidate's loads leave lp nothing to gain: packing's, and pairwise's where lp takes long.
+/// Whether this candidate's loads leave lp nothing to gain: packing's, pairwise's where lp takes long, and those of
+/// any other for a traffic matrix, which has no symmetry that lp could use.
 bool makes_lp_needless(const Candidate& candidate, const Bound& bound) {
   constexpr std::uint32_t many_ranks = 512;
-  const bool is_rival = candidate.planner == "packing" ||
-                        (candidate.planner == "pairwise" && candidate.schedule.collective.rank_count > many_ranks);
+  const Collective& collective = candidate.schedule.collective;
+  const bool is_rival = candidate.planner == "packing" || collective.has_matrix() ||
+                        (candidate.planner == "pairwise" && collective.rank_count > many_ranks);
   return is_rival && is_at_bound(candidate.chunks, bound);
 }
 
@@ -188,7 +190,7 @@ bool may_plan_beside_bound(const Topology& topology, const Collective& collectiv
 }
 
 std::shared_ptr<const ScheduleSymmetry> find_large_symmetry(const Schedule& schedule, const ParallelLinks& network) {
-  if (schedule.transfers.size() < least_symmetric_transfers) return nullptr;
+  if (schedule.transfers.size() < least_symmetric_transfers || schedule.collective.has_matrix()) return nullptr;
   const std::vector<RankMap> likely = likely_rank_maps(network, schedule);
   auto symmetry = find_symmetry(schedule, network.topology(), MoveOrder::same, likely);
   return symmetry ? std::make_shared<const ScheduleSymmetry>(*std::move(symmetry)) : nullptr;

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/suggest.h"
+#include "planners/blocks/balance.h"
 #include "planners/bounds/bound.h"
 #include "planners/bounds/cut_bound.h"
 #include "planners/classic/classic.h"
@@ -31,6 +32,10 @@ const std::array planners = {
             without_context(plan_tree)},
     Planner{"packing", "spanning trees packed at the best possible throughput", plan_packing, true},
     Planner{"lp", "the linear program's optimum: trees with free roots, best routes of distinct blocks", plan_lp, true},
+    Planner{"balance", "blocks of a traffic matrix spread over all NICs of their boxes, whatever rank they are of",
+            without_context([](const PlanningProblem& problem, const Collective& collective) {
+              return plan_balance(problem, collective);
+            }), false, true},
     Planner{"innetwork", "trees over switches that copy (multicast) and add (reduction) in the network",
             without_context(plan_innetwork)},
     Planner{"flat", "shortest-path trees: the fewest steps that the network allows", without_context(plan_flat)},
@@ -67,7 +72,7 @@ std::vector<RankMap> likely_rank_maps(const ParallelLinks& network, const Schedu
   constexpr std::size_t most_searched = 256;  // ranks; of more the search for automorphisms takes long
   constexpr std::size_t most_of_blocks = 1024;
   const bool is_of_blocks = schedule.collective.kind == CollectiveKind::all_to_all;
-  const bool is_searched = schedule.transfers.size() >= least_symmetric_transfers &&
+  const bool is_searched = schedule.transfers.size() >= least_symmetric_transfers && !schedule.collective.has_matrix() &&
                            schedule.collective.rank_count <= (is_of_blocks ? most_of_blocks : most_searched);
   return is_searched ? network.problem().automorphic_ranks() : std::vector<RankMap>();
 }

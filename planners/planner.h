@@ -41,6 +41,10 @@ struct Planner {
   bool uses_context = false;  ///< Else it was made `without_context`.
   /// Plans in the canonical order wherever ranks are not all alike, also on a network as it came.
   bool is_canonical = false;
+  /// Plans traffic matrices alone; "auto" does not ask it for equal blocks and other collectives.
+  bool needs_matrix = false;
+
+  [[nodiscard]] bool suits(const Collective& collective) const { return !needs_matrix || collective.has_matrix(); }
 };
 
 /// All planners, in the order in which tables list them.

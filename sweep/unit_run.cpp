@@ -38,7 +38,8 @@ std::vector<planners::Planner> planners_of(const Unit& unit, bool wants_auto) {
   std::vector<planners::Planner> planners;
   for (const planners::Planner& planner : planners::all_planners()) {
     const auto is_asked = [&](const Key& key) { return key.algorithm == planner.name; };
-    if (wants_auto || std::ranges::any_of(unit.keys, is_asked)) planners.push_back(planner);
+    const bool is_of_auto = wants_auto && !planner.needs_matrix;
+    if (is_of_auto || std::ranges::any_of(unit.keys, is_asked)) planners.push_back(planner);
   }
   if (unit.keys.front().profile.empty()) return planners;
   for (const planners::Planner& planner : planners::nccl_planners()) {

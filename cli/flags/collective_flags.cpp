@@ -6,6 +6,8 @@
 #include <charconv>
 #include <span>
 
+#include "schedule/traffic/traffic_matrix.h"
+
 namespace espalier::cli {
 namespace {
 
@@ -55,6 +57,11 @@ void CollectiveFlags::add_to(CLI::App& command, bool required) {
           "--shares", shares,
           "Unequal shards of all_gather, reduce_scatter, gather and scatter: a number per rank, such as 3,1,1,0")
       ->option_text("NUMBERS");
+  command
+      .add_option("--matrix", matrix,
+                  "Unequal blocks of all_to_all: a file (CSV, JSON or .npy; row i holds what rank i sends to each, in "
+                  "bytes), zipf:0.7,seed=3 or routing:tokens.csv (docs/traffic-matrices.md)")
+      ->option_text("FILE|LAW");
 }
 
 std::optional<Error> CollectiveFlags::find_contradiction(const Collective& of_plan) const {
@@ -64,6 +71,10 @@ std::optional<Error> CollectiveFlags::find_contradiction(const Collective& of_pl
 }
 
 Result<Collective> CollectiveFlags::resolve(const Topology& topology) const {
+  return resolve_sized(topology).map([](SizedCollective&& sized) { return std::move(sized.collective); });
+}
+
+Result<SizedCollective> CollectiveFlags::resolve_sized(const Topology& topology) const {
   const auto kind = parse_collective(name);
   if (!kind) return tl::unexpected(kind.error());
   std::optional<Rank> rank;
@@ -72,15 +83,42 @@ Result<Collective> CollectiveFlags::resolve(const Topology& topology) const {
     if (!parsed) return tl::unexpected(parsed.error());
     rank = *parsed;
   }
+  if (!matrix.empty()) return resolve_matrix(*kind, topology);
   const auto numbers = parse_shares(shares);
   if (!numbers) return tl::unexpected(numbers.error());
+  if (!numbers->empty() && has_blocks(*kind)) {
+    return fail(ErrorCode::invalid_input, "--shares: all_to_all has no shards that could be unequal",
+                "give its blocks with --matrix");
+  }
   auto collective = make_collective(*kind, topology.rank_count(), rank, *numbers);
-  if (collective || shares.empty()) return collective;
+  if (collective) return SizedCollective{*std::move(collective), std::nullopt};
+  if (shares.empty()) return tl::unexpected(collective.error());
   return fail(collective.error().code, "--shares: " + collective.error().message, collective.error().help);
+}
+
+Result<SizedCollective> CollectiveFlags::resolve_matrix(CollectiveKind kind, const Topology& topology) const {
+  if (!has_blocks(kind)) {
+    return fail(ErrorCode::invalid_input, fmt::format("--matrix: {} has no blocks that could be unequal", name),
+                has_shards(kind) ? "all_to_all has; unequal shards are given with --shares" : "all_to_all has");
+  }
+  if (!root.empty()) return fail(ErrorCode::invalid_input, "all_to_all has no root", "leave the root out");
+  if (!shares.empty()) return fail(ErrorCode::invalid_input, "--shares: all_to_all has blocks", "leave --shares out");
+  auto traffic = load_traffic(matrix, topology.rank_count());
+  if (!traffic) return fail(traffic.error().code, "--matrix: " + traffic.error().message, traffic.error().help);
+  SizedCollective sized;
+  if (traffic->are_bytes) sized.size = Bytes{traffic->largest_line()};
+  auto collective = make_collective(kind, topology.rank_count(), std::nullopt, std::move(traffic->blocks));
+  if (!collective) return fail(collective.error().code, "--matrix: " + collective.error().message, collective.error().help);
+  sized.collective = *std::move(collective);
+  return sized;
 }
 
 std::string shares_text(const Collective& collective) {
   if (collective.shares.empty()) return "";
+  if (collective.has_matrix()) {
+    const double mean = to_double(collective.extent()) / collective.rank_count;
+    return fmt::format("  matrix, busiest rank {:.2f} times the mean", 1 / mean);
+  }
   constexpr std::size_t most_shown = 16;
   const std::size_t count = collective.shares.size();
   const auto first = std::span(collective.shares).first(std::min(count, most_shown));

@@ -11,11 +11,18 @@
 
 namespace espalier::cli {
 
-/// The COLLECTIVE argument and its flags -r and --shares.
+/// A collective, and the message size that a traffic matrix of bytes gives it.
+struct SizedCollective {
+  Collective collective;
+  std::optional<Bytes> size;
+};
+
+/// The COLLECTIVE argument and its flags -r, --shares and --matrix.
 struct CollectiveFlags {
   std::string name;
   std::string root;    ///< A rank's number or its node id; empty for rank 0.
   std::string shares;  ///< Whole numbers parted by commas, one per rank; empty for equal shards.
+  std::string matrix;  ///< A traffic matrix, as load_traffic takes it; empty for equal blocks.
 
   /// Adds all to a verb.
   void add_to(CLI::App& command, bool required);
@@ -25,12 +32,17 @@ struct CollectiveFlags {
 
   /// Errors: invalid_input, naming what is wrong; the caller reports it as wrong usage.
   [[nodiscard]] Result<Collective> resolve(const Topology& topology) const;
+  /// The same, with the size of a matrix of bytes. Errors: also those of load_traffic.
+  [[nodiscard]] Result<SizedCollective> resolve_sized(const Topology& topology) const;
+
+ private:
+  [[nodiscard]] Result<SizedCollective> resolve_matrix(CollectiveKind kind, const Topology& topology) const;
 };
 
 /// Its options for a Mode (modes.h).
-inline constexpr std::array<std::string_view, 3> collective_options = {"COLLECTIVE", "--root", "--shares"};
+inline constexpr std::array<std::string_view, 4> collective_options = {"COLLECTIVE", "--root", "--shares", "--matrix"};
 
-/// "  shares 3,1,1" for the head of a table; nothing where shards are equal.
+/// "  shares 3,1,1" for the head of a table, or what a traffic matrix is like; nothing where all parts are equal.
 std::string shares_text(const Collective& collective);
 
 }  // namespace espalier::cli

@@ -111,14 +111,23 @@ ScenarioFlags PredictionFlags::of_scenario() const {
   return flags;
 }
 
-Result<Prediction> PredictionFlags::resolve(const std::string& of_machine) const {
+Result<std::vector<Bytes>> PredictionFlags::resolve_sizes(const Input& given, ElementType element) const {
+  if (!given.schedule && !collective.matrix.empty() && !collective.name.empty() && !names_size(*command_)) {
+    const auto sized = collective.resolve_sized(given.topology);
+    if (!sized) return tl::unexpected(sized.error());
+    if (sized->size) return std::vector{whole_elements(*sized->size, element)};
+  }
+  if (verb.size.empty()) return parse_sizes(sizes, element);
+  return parse_one_size(sizes, element).map([](Bytes size) { return std::vector{size}; });
+}
+
+Result<Prediction> PredictionFlags::resolve(const Input& given) const {
   const auto element = parse_element_type(sizes.type);
   if (!element) return tl::unexpected(element.error());
   Prediction prediction;
   prediction.type = to_string(*element);
   prediction.options.element_size = size_of(*element);
-  auto several = verb.size.empty() ? parse_sizes(sizes, *element)
-                                   : parse_one_size(sizes, *element).map([](Bytes size) { return std::vector{size}; });
+  auto several = resolve_sizes(given, *element);
   if (!several) return tl::unexpected(several.error());
   prediction.sizes = *std::move(several);
   const auto largest = parse_chunk(chunk, *element);
@@ -130,7 +139,7 @@ Result<Prediction> PredictionFlags::resolve(const std::string& of_machine) const
   const auto kind = sim::parse_model(model.empty() ? "link" : model);
   if (!kind) return fail(kind.error().code, "--model: " + kind.error().message, kind.error().help);
   prediction.options.model = *kind;
-  const auto chosen = profile.resolve(conditions, of_machine);
+  const auto chosen = profile.resolve(conditions, given.profile);
   if (!chosen) return tl::unexpected(chosen.error());
   prediction.options.profile = *chosen;
   ConditionFlags beside = conditions;

@@ -72,8 +72,9 @@ struct PredictionFlags {
   /// The scenario's flags, those of them that others share filled in.
   [[nodiscard]] ScenarioFlags of_scenario() const;
 
-  /// `of_machine`: the profile that the machine names. Errors: invalid_input, naming the flag.
-  [[nodiscard]] Result<Prediction> resolve(const std::string& of_machine) const;
+  /// Beside what is given: the machine's profile, and the size of a traffic matrix of bytes where no other is named.
+  /// Errors: invalid_input, naming the flag.
+  [[nodiscard]] Result<Prediction> resolve(const Input& given) const;
 
   /// The collective on this topology. Errors: invalid_input when none is named, or what is wrong with it.
   [[nodiscard]] Result<Collective> resolve_collective(const Topology& topology) const;
@@ -85,6 +86,7 @@ struct PredictionFlags {
   [[nodiscard]] OrStop<void> check_plan(const Input& given) const;
 
  private:
+  [[nodiscard]] Result<std::vector<Bytes>> resolve_sizes(const Input& given, ElementType element) const;
   [[nodiscard]] Mode mode_of_scenario() const;
   [[nodiscard]] Mode mode_of_topology() const;
   [[nodiscard]] Mode mode_of_plan() const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <span>
 
 #include "base/parse_units.h"
 #include "schedule/chunking.h"
@@ -113,6 +114,18 @@ Result<Bytes> parse_one_size(const SizeFlags& flags, ElementType type) {
   if (!sizes) return tl::unexpected(sizes.error());
   if (sizes->size() == 1) return sizes->front();
   return fail(ErrorCode::invalid_input, "-s: " + flags.single + " are several sizes", "name one, such as -s 64M");
+}
+
+bool names_size(const CLI::App& command) {
+  return std::ranges::any_of(std::span(size_options).first(5), [&](std::string_view option) {
+    const CLI::Option* const known = command.get_option_no_throw(std::string(option));
+    return known != nullptr && known->count() > 0;
+  });
+}
+
+Bytes whole_elements(Bytes size, ElementType type) {
+  const std::int64_t element_size = size_of(type);
+  return {(size.count + element_size - 1) / element_size * element_size};
 }
 
 Result<std::optional<std::uint32_t>> parse_ahead(const std::string& text) {

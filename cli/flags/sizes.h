@@ -40,6 +40,12 @@ Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, ElementType type)
 /// The one size of -s, for verbs that take one. Errors: invalid_input, naming the flag.
 Result<Bytes> parse_one_size(const SizeFlags& flags, ElementType type);
 
+/// Whether the command line names a size, or how sizes follow each other.
+bool names_size(const CLI::App& command);
+
+/// A size of a traffic matrix in bytes, rounded up to whole elements.
+Bytes whole_elements(Bytes size, ElementType type);
+
 /// The rounds of --ahead; nothing when the text is empty. Errors: invalid_input, naming the flag.
 Result<std::optional<std::uint32_t>> parse_ahead(const std::string& text);
 

@@ -24,7 +24,7 @@ std::string round_text(const planners::ProgramRound& round) {
 
 Result<planners::Candidates> plan_shown(const Console& console, forecast::Question question, bool verbose) {
   question.threads = usable_threads();
-  Progress progress(console, "planning", forecast::planners_for(question.algorithms).size());
+  Progress progress(console, "planning", forecast::planners_for(question.algorithms, question.collective).size());
   forecast::PlanListener listener;
   listener.on_start = [&](std::string_view name) {
     if (verbose) console.note(fmt::format("planner {}", name));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "planners/bounds/bound.h"
 
@@ -17,6 +18,18 @@ std::string gigabytes_per_second(std::optional<double> bytes_per_second) {
   if (!bytes_per_second) return "-";
   const double rate = *bytes_per_second / 1e9;
   return rate < 10 ? fmt::format("{:.3f}", rate) : fmt::format("{:.2f}", rate);
+}
+
+void add_shares(nlohmann::ordered_json& document, const Collective& collective) {
+  if (collective.has_matrix()) {
+    nlohmann::ordered_json& rows = document["matrix"] = nlohmann::ordered_json::array();
+    const std::size_t ranks = collective.rank_count;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      rows.push_back(std::span(collective.shares).subspan(rank * ranks, ranks));
+    }
+  } else if (!collective.shares.empty()) {
+    document["shares"] = collective.shares;
+  }
 }
 
 std::string percent(double share) {

@@ -124,7 +124,7 @@ nlohmann::ordered_json explanation_json(const Explanation& of) {
                    {"collective", to_string(collective.kind)},
                    {"ranks", collective.rank_count}};
   if (!collective.root.is_none()) document["root"] = of.topology->rank_name(collective.root);
-  if (!collective.shares.empty()) document["shares"] = collective.shares;
+  add_shares(document, collective);
   document["bound"] = limit_json(of);
   document["plan"] = plan_json(of);
   document["simulation"] = simulation_json(of);

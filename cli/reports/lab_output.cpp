@@ -8,6 +8,7 @@
 #include "base/counted.h"
 #include "base/format_units.h"
 #include "cli/flags/collective_flags.h"
+#include "cli/reports/describe_bound.h"
 
 namespace espalier::cli {
 namespace {
@@ -177,7 +178,7 @@ nlohmann::ordered_json lab_json(const LabReport& report) {
   document["collective"] = to_string(report.collective.kind);
   document["ranks"] = report.collective.rank_count;
   if (!report.collective.root.is_none()) document["root"] = report.original->rank_name(report.collective.root);
-  if (!report.collective.shares.empty()) document["shares"] = report.collective.shares;
+  add_shares(document, report.collective);
   document["scale"] = to_string(report.scaled->factor);
   document["left_out"] = report.scaled->left_out;
   document["links"] = nlohmann::ordered_json::array();

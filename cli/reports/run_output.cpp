@@ -191,7 +191,7 @@ nlohmann::ordered_json run_json(const RunOutput& run) {
                                      {"iterations", run.options.iterations},
                                      {"buffers", buffers_text(run.options)}};
   if (has_root(run.collective.kind)) document["root"] = run.rank_names[run.collective.root.index()];
-  if (!run.collective.shares.empty()) document["shares"] = run.collective.shares;
+  add_shares(document, run.collective);
   document["transports"] = nlohmann::ordered_json::array();
   for (const PeerTransport& peer : run.transports) {
     if (peer.peer == 0) continue;

@@ -204,7 +204,7 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   if (!simulation.collective.root.is_none()) {
     document["root"] = simulation.topology->rank_name(simulation.collective.root);
   }
-  if (!simulation.collective.shares.empty()) document["shares"] = simulation.collective.shares;
+  add_shares(document, simulation.collective);
   document["model"] = sim::to_string(simulation.model);
   if (!simulation.profile.empty()) document["profile"] = simulation.profile;
   document["circumstances"] = circumstances_json(simulation.circumstances);

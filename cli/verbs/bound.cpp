@@ -52,7 +52,7 @@ ExitCode run_one(const Console& console, const Topology& topology, const Collect
   document["collective"] = to_string(collective->kind);
   document["ranks"] = collective->rank_count;
   if (!collective->root.is_none()) document["root"] = topology.rank_name(collective->root);
-  if (!collective->shares.empty()) document["shares"] = collective->shares;
+  add_shares(document, *collective);
   document["bound"] = bound_json(*priced, *collective, topology);
   console.print(json_text(document));
   return ExitCode::ok;

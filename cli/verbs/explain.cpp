@@ -196,7 +196,7 @@ ExitCode run(const Console& console, const PredictionFlags& flags) {
   auto input = load_input(console, flags.input, flags.plan_topology);
   if (!input) return refuse(console, input.error());
   if (const auto conflict = flags.find_conflict(*input)) return console.refuse_usage(*conflict);
-  const auto prediction = flags.resolve(input->profile);
+  const auto prediction = flags.resolve(*input);
   if (!prediction) return console.refuse_usage(prediction.error());
   const bool is_plan = input->schedule.has_value();
   if (!is_plan && flags.algorithms == "ring" && !prediction->options.profile &&

@@ -11,6 +11,7 @@
 #include "cli/flags/inputs.h"
 #include "cli/flags/modes.h"
 #include "cli/flags/packing_flags.h"
+#include "cli/flags/sizes.h"
 #include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/plan_shown.h"
 #include "cli/output/describe_repaired.h"
@@ -105,7 +106,7 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
                                      {"chosen", choice.candidate->planner},
                                      {"why", choice.why}};
   if (!profile.empty()) document["profile"] = profile;
-  if (!collective.shares.empty()) document["shares"] = collective.shares;
+  add_shares(document, collective);
   document["candidates"] = nlohmann::ordered_json::array();
   for (const planners::Trial& trial : choice.trials) {
     nlohmann::ordered_json entry = {{"algorithm", trial.candidate->planner},
@@ -200,8 +201,9 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   if (!machine) return refuse(console, machine.error());
   const Topology* const topology = &machine->topology;
   if (flags.groups.any()) return plan_of_groups(console, *topology, flags.groups, flags.collective, flags.output);
-  const auto collective = flags.collective.resolve(*topology);
-  if (!collective) return console.refuse_usage(collective.error());
+  const auto sized = flags.collective.resolve_sized(*topology);
+  if (!sized) return console.refuse_usage(sized.error());
+  const Collective* const collective = &sized->collective;
   if (flags.rank && flags.output.empty()) {
     return console.refuse_usage(
         {ErrorCode::invalid_input, "--rank says what is written, and nothing is", "name a file with -o"});
@@ -215,8 +217,9 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   if (!algorithms) return console.refuse_usage(algorithms.error());
   const auto limits = flags.packing.resolve();
   if (!limits) return console.refuse_usage(limits.error());
-  const auto size = parse_message_size(flags.size);
+  auto size = parse_message_size(flags.size);
   if (!size) return console.refuse_usage(size.error());
+  if (sized->size && !names_size(command)) size = whole_elements(*sized->size, ElementType::float32);
   const auto profile = flags.profile.resolve({}, machine->profile);
   if (!profile) return console.refuse_usage(profile.error());
   const auto known = known_trees(console, flags.from);

@@ -171,7 +171,7 @@ Result<void> write_pictures(const Console& console, const ReportFlags& flags, co
 }
 
 OrStop<void> report_on(const Console& console, const CLI::App& command, const ReportFlags& flags, Input& input) {
-  auto prediction = flags.resolve(input.profile);
+  auto prediction = flags.resolve(input);
   if (!prediction) return usage(prediction.error());
   Findings findings;
   if (!flags.measured.empty()) {

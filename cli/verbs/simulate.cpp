@@ -54,7 +54,7 @@ OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simu
 }
 
 OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input& input) {
-  const auto prediction = flags.resolve(input.profile);
+  const auto prediction = flags.resolve(input);
   if (!prediction) return usage(prediction.error());
   const forecast::RunOptions& options = prediction->options;
   const auto work = find_work(console, flags, input, *prediction);

@@ -71,7 +71,8 @@ Result<PricedBound> bound_of(const PlanningProblem& problem, const Collective& c
       return all_reduce_bounds(problem, context).map([](const AllReduceBounds& bounds) {
         return PricedBound{bounds.best, bounds.prices, bounds.program};
       });
-    case CollectiveKind::all_to_all: return all_to_all_bound(problem, context);
+    case CollectiveKind::all_to_all:
+      return collective.has_matrix() ? matrix_bound(problem, collective, context) : all_to_all_bound(problem, context);
     case CollectiveKind::send_recv: return send_recv_bound(problem, context);
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_gather:

@@ -9,7 +9,11 @@
 #include <vector>
 
 #include "planners/bounds/cut_bound.h"
+#include "planners/blocks/balance.h"
+#include "planners/bounds/matrix_cuts.h"
 #include "planners/lp/flow_program.h"
+#include "schedule/loads.h"
+#include "topology/reachable.h"
 
 namespace espalier::planners {
 
@@ -159,10 +163,70 @@ Result<PricedBound> bound_of(const PlanningProblem& problem, CollectiveKind kind
   auto gather = cut_bound(problem, {CollectiveKind::all_gather, n, Rank()});
   if (!gather) return tl::unexpected(gather.error());
   if (n == 1) return PricedBound{*std::move(gather), {}};
-  return flow_bound(problem, flow_demands(kind, n), gather->cut, context);
+  return flow_bound(problem, flow_demands({kind, n, Rank()}), gather->cut, context);
+}
+
+/// How much longer than a cut a balanced plan takes, in parts of it; nothing where there is none.
+std::optional<double> excess_of_balance(const PlanningProblem& problem, const Collective& collective,
+                                        const Rational& cut_time) {
+  const auto plan = plan_balance(problem, collective, Splitting::exact);
+  if (!plan) return std::nullopt;
+  return to_double(compute_loads(*plan, problem.topology()).time_per_byte / cut_time) - 1;
+}
+
+std::string describe(const BlockCut& cut) {
+  return fmt::format("{:.4g} times S has to leave it", to_double(cut.crossing));
+}
+
+/// A matrix's program, solved; its limit is the bound where it passes the cuts.
+PricedBound program_bound(const PlanningProblem& problem, const Collective& collective, BlockCut cut,
+                          const ColumnLimits& limits, const PlanContext& context) {
+  const FlowDemands flows = flow_demands(collective);
+  const FlowProgram program = solve_flow(problem.orbit_graph(false, Symmetry::none), flows, limits, context);
+  for (const std::vector<bool>& inside : priced_cuts(*program.orbits, program.solution.prices)) {
+    BlockCut next = block_cut(problem.topology(), collective, inside);
+    if (next.time_per_byte > cut.time_per_byte) cut = std::move(next);
+  }
+  const bool by_cut = cut.time_per_byte >= program.time_per_byte;
+  Bound bound{program.time_per_byte, {}, "the best routing of all blocks at once, by exact prices"};
+  if (by_cut) bound = {cut.time_per_byte, cut.nodes, describe(cut)};
+  if (!program.solution.attained) {
+    const Rational reached = program.solution.reached;
+    const Rational taken = reached > 0 ? Rational(program.time_per_byte * program.solution.limit / reached) : Rational(0);
+    const std::string why = taken == 0 ? "the optimum was not found"
+                                       : fmt::format("a routing takes {:.2g} % longer",
+                                                     100 * (to_double(taken / bound.time_per_byte) - 1));
+    bound = as_floor(std::move(bound), why);
+  }
+  if (by_cut) return {std::move(bound), {}};
+  return {std::move(bound), price_shares(problem.topology(), *program.orbits, program.solution.prices)};
 }
 
 }  // namespace
+
+Result<PricedBound> matrix_bound(const PlanningProblem& problem, const Collective& collective,
+                                 const PlanContext& context) {
+  constexpr double rounding = 1e-6;  // units are whole
+  constexpr std::uint32_t most_exact_ranks = 64;
+  if (const auto cut_off = find_unreachable(problem.topology())) {
+    return fail(ErrorCode::infeasible, describe_unreachable(problem.topology(), *cut_off),
+                "add the missing links, or mark nodes that take no part with rank: false");
+  }
+  BlockCut cut = tightest_block_cut(problem.topology(), collective);
+  Bound by_cut{cut.time_per_byte, cut.nodes, describe(cut)};
+  if (cut.time_per_byte == 0) return PricedBound{Bound{Rational(0), {}, "nothing has to move"}, {}};
+  const std::optional<double> excess = excess_of_balance(problem, collective, cut.time_per_byte);
+  if (excess && *excess <= rounding) return PricedBound{std::move(by_cut), {}};
+  const auto orbits = problem.orbit_graph(false, Symmetry::none);
+  ColumnLimits limits = limits_for(*orbits);
+  if (collective.rank_count > most_exact_ranks) limits.gap = near_flow_gap;
+  if (limits.rounds == 0 || limits.warm_rounds == 0) {
+    const std::string why =
+        excess ? fmt::format("a balanced plan takes {:.2g} % longer", 100 * *excess) : std::string(past_flow_size);
+    return PricedBound{as_floor(std::move(by_cut), why), {}};
+  }
+  return program_bound(problem, collective, std::move(cut), limits, context);
+}
 
 Result<PricedBound> all_to_all_bound(const PlanningProblem& problem, const PlanContext& context) {
   return bound_of(problem, CollectiveKind::all_to_all, context);

@@ -42,9 +42,9 @@ struct Member {
 
 Result<void> check_group(const GroupWork& group) {
   const Collective& collective = group.collective;
-  if (!collective.shares.empty() && has_root(collective.kind)) {
+  if (!collective.shares.empty() && (has_root(collective.kind) || collective.has_matrix())) {
     return fail(ErrorCode::unsupported,
-                fmt::format("groups of a {} with unequal shards are not planned together", to_string(collective.kind)),
+                fmt::format("groups of a {} with unequal parts are not planned together", to_string(collective.kind)),
                 "plan each group by itself with --ranks");
   }
   if (const Rank rank = group.topology.first_not_relaying(); !rank.is_none()) {
@@ -88,7 +88,7 @@ std::vector<TreeGroup> tree_groups(const Collective& collective) {
 
 /// The root's block for every other rank.
 FlowDemand scatter_demand(const Collective& collective) {
-  FlowDemand demand{collective.root.value(), {}, 1};
+  FlowDemand demand{collective.root.value(), {}, 1, {}};
   for (std::uint32_t rank = 0; rank < collective.rank_count; ++rank) {
     if (Rank(rank) != collective.root) demand.targets.push_back(rank);
   }
@@ -105,9 +105,9 @@ Member make_member(const GroupWork& group) {
   if (kind == CollectiveKind::all_reduce) {
     member.group_count = 1;
   } else if (slices_have_destination(kind)) {
-    FlowDemands flows = flow_demands(kind, collective.rank_count);
+    FlowDemands flows = flow_demands(collective);
     member.demands = std::move(flows.demands);
-    member.blocks = static_cast<std::int64_t>(flows.blocks_per_buffer);
+    member.blocks = flows.blocks_per_buffer;
     member.group_count = static_cast<std::uint32_t>(member.demands.size());
   } else if (kind == CollectiveKind::gather || kind == CollectiveKind::scatter) {
     member.demands = {scatter_demand(collective)};

@@ -33,11 +33,13 @@ PricedColumns<Price> cheapest_flows(const OrbitGraph& orbits, const std::vector<
     column.group = group;
     std::vector<std::int64_t> uses(graph.edges.size(), 0);
     Price cost(0);
-    for (const std::uint32_t target : demands[group].targets) {
-      cost += paths.distance(graph.rank_nodes[target]);
+    for (std::size_t i = 0; i < demands[group].targets.size(); ++i) {
+      const std::uint32_t target = demands[group].targets[i];
+      const std::int64_t amount = demands[group].amount(i);
+      cost += paths.distance(graph.rank_nodes[target]) * static_cast<Price>(amount);
       for (std::uint32_t node = graph.rank_nodes[target]; node != source;) {
         const std::uint32_t e = paths.entering_edge()[node];
-        ++uses[e];
+        uses[e] += amount;
         node = graph.edges[e].tail;
       }
     }

@@ -8,15 +8,18 @@
 
 namespace espalier::planners {
 
-/// What a group of a concurrent flow carries: one unit from its source to each of its targets.
+/// What a group of a concurrent flow carries: one unit from its source to each of its targets, or amounts of its own.
 struct FlowDemand {
   std::uint32_t source = 0;  ///< A rank.
   std::vector<std::uint32_t> targets;
-  std::int64_t copies = 1;  ///< How many like demands this one stands for: the size of the source's orbit.
+  std::int64_t copies = 1;            ///< How many like demands this one stands for: the size of the source's orbit.
+  std::vector<std::int64_t> amounts = {};  ///< By target; none: one unit each.
+
+  [[nodiscard]] std::int64_t amount(std::size_t target) const { return amounts.empty() ? 1 : amounts[target]; }
 };
 
 /// Columns of a concurrent flow: each demand's columns are trees of shortest paths, through any nodes, that carry as
-/// many units over each edge as there are targets behind it. `edges` of a column are the tree's paths from rank to
+/// many units over each edge as the targets behind it get. `edges` of a column are the tree's paths from rank to
 /// rank. Resources are orbits of resources.
 class FlowOracle final : public PricingOracle {
  public:

@@ -12,16 +12,17 @@
 
 namespace espalier::planners {
 
-/// Which blocks all_to_all or send_recv sends: a block has S / blocks_per_buffer bytes.
+/// Which blocks all_to_all or send_recv sends: a unit has S / blocks_per_buffer bytes.
 struct FlowDemands {
   std::vector<FlowDemand> demands;  ///< By source rank.
   bool keeps_symmetry = false;      ///< Any automorphism of the ranks makes the same demands.
-  std::size_t blocks_per_buffer = 1;
+  std::int64_t blocks_per_buffer = 1;
   bool mirrors_itself = false;  ///< Targets sending to sources is the same problem.
 };
 
+/// Of a traffic matrix a unit is one of its shares, and ranks that send nothing to others have no demand.
 /// Requires: all_to_all or send_recv; two ranks or more.
-FlowDemands flow_demands(CollectiveKind kind, std::uint32_t rank_count);
+FlowDemands flow_demands(const Collective& collective);
 
 /// The program behind the bounds of all_to_all and send_recv, and its solution.
 struct FlowProgram {

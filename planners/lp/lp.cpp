@@ -8,6 +8,7 @@
 #include "planners/all_reduce_forest.h"
 #include "planners/lp/all_reduce_program.h"
 #include "planners/lp/flow_program.h"
+#include "planners/lp/flow_schedule.h"
 #include "planners/lp/single_paths.h"
 #include "planners/lp/trees/tree_images.h"
 #include "schedule/trees/tree_schedule.h"
@@ -41,7 +42,9 @@ void take_single_paths(FlowProgram& program) {
   solution.parts = std::move(single->parts);
 }
 
-Result<Forest> flow_forest(const PlanningProblem& problem, CollectiveKind kind, const PlanContext& context) {
+/// The program of distinct blocks, solved, at least nearly.
+Result<FlowProgram> flow_program(const PlanningProblem& problem, const Collective& collective,
+                                 const PlanContext& context) {
   constexpr std::size_t most_ranks = 1024;
   constexpr std::size_t most_exact_rank_orbits = 64;
   constexpr std::size_t most_exact_resource_orbits = 1024;
@@ -50,7 +53,7 @@ Result<Forest> flow_forest(const PlanningProblem& problem, CollectiveKind kind, 
                            "use the planner pairwise"};
   const Topology& topology = problem.topology();
   if (topology.rank_count() > most_ranks) return tl::unexpected(too_large);
-  const FlowDemands flows = flow_demands(kind, static_cast<std::uint32_t>(topology.rank_count()));
+  const FlowDemands flows = flow_demands(collective);
   const auto orbits = problem.orbit_graph(false, flows.keeps_symmetry ? Symmetry::any : Symmetry::none);
   const bool is_small =
       orbits->ranks.count() <= most_exact_rank_orbits && orbits->resources.count() <= most_exact_resource_orbits;
@@ -61,8 +64,21 @@ Result<Forest> flow_forest(const PlanningProblem& problem, CollectiveKind kind, 
   if (program.solution.parts.empty()) {
     return fail(ErrorCode::unsupported, "the best routes were not found within the limits", "use the planner pairwise");
   }
-  if (kind == CollectiveKind::all_to_all) take_single_paths(program);
-  return lift(topology, *program.orbits, program.demands, program.solution);
+  return program;
+}
+
+Result<Forest> flow_forest(const PlanningProblem& problem, const Collective& collective, const PlanContext& context) {
+  auto program = flow_program(problem, collective, context);
+  if (!program) return tl::unexpected(program.error());
+  if (collective.kind == CollectiveKind::all_to_all) take_single_paths(*program);
+  return lift(problem.topology(), *program->orbits, program->demands, program->solution);
+}
+
+/// Blocks of a traffic matrix go along paths of their own.
+Result<Schedule> plan_matrix(const PlanningProblem& problem, const Collective& collective, const PlanContext& context) {
+  auto program = flow_program(problem, collective, context);
+  if (!program) return tl::unexpected(program.error());
+  return schedule_flow(problem.topology(), collective, *program);
 }
 
 /// Trees that are near the optimum packing has as well.
@@ -87,8 +103,9 @@ Result<Schedule> plan_lp(const PlanningProblem& problem, const Collective& colle
   }
   const Topology& topology = problem.topology();
   if (topology.rank_count() == 1) return schedule_from_trees(collective, topology, "lp", {});
+  if (collective.has_matrix()) return plan_matrix(problem, collective, context);
   const Result<Forest> forest =
-      is_flow ? flow_forest(problem, collective.kind, context) : exact_forest(problem, context);
+      is_flow ? flow_forest(problem, collective, context) : exact_forest(problem, context);
   if (!forest) return tl::unexpected(forest.error());
   return schedule_from_trees(collective, topology, "lp", *forest);
 }

@@ -2,6 +2,7 @@
 
 #include <ClpSimplex.hpp>
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace espalier::planners {
@@ -68,8 +69,24 @@ RestrictedMaster::Variable RestrictedMaster::variable_of(const Column& column) c
 
 void RestrictedMaster::add(const Column& column) { variables_.push_back(variable_of(column)); }
 
+/// Loads of a traffic matrix are numbers of bytes; Clp gets them as small as those of trees are.
+void RestrictedMaster::scale_loads() {
+  constexpr std::int64_t most = 1 << 20;
+  std::int64_t largest = 0;
+  for (const Variable& variable : variables_) {
+    for (const Entry entry : variable.entries) largest = std::max(largest, entry.value);
+  }
+  if (largest > most) load_scale_ = std::ldexp(1.0, -std::ilogb(static_cast<double>(largest)));
+}
+
+double RestrictedMaster::clp_value(const Entry& entry) const {
+  const double value = static_cast<double>(entry.value);
+  return entry.index < program_.capacity.size() ? value * load_scale_ : value;
+}
+
 /// All at once, since Clp copies its matrix each time.
 void RestrictedMaster::hand_over() {
+  if (handed_over_ == 0) scale_loads();
   std::vector<CoinBigIndex> starts = {0};
   std::vector<int> rows;
   std::vector<double> values;
@@ -77,7 +94,7 @@ void RestrictedMaster::hand_over() {
   for (std::size_t c = handed_over_; c < variables_.size(); ++c) {
     for (const Entry entry : variables_[c].entries) {
       rows.push_back(static_cast<int>(entry.index));
-      values.push_back(static_cast<double>(entry.value));
+      values.push_back(clp_value(entry));
     }
     starts.push_back(static_cast<CoinBigIndex>(rows.size()));
     costs.push_back(clp_cost(variables_[c]));
@@ -112,7 +129,7 @@ bool RestrictedMaster::solve_again() {
   return clp_->status() == 0;
 }
 
-double RestrictedMaster::throughput() const { return -clp_->objectiveValue() / scale_; }
+double RestrictedMaster::throughput() const { return -clp_->objectiveValue() * load_scale_ / scale_; }
 
 std::vector<double> RestrictedMaster::amounts() const {
   const double* values = clp_->primalColumnSolution();
@@ -136,7 +153,7 @@ double RestrictedMaster::gain(const Column& column) const {
   const double* duals = clp_->dualRowSolution();
   const Variable variable = variable_of(column);
   double gain = -clp_cost(variable);
-  for (const Entry entry : variable.entries) gain += duals[entry.index] * static_cast<double>(entry.value);
+  for (const Entry entry : variable.entries) gain += duals[entry.index] * clp_value(entry);
   return gain;
 }
 

@@ -58,6 +58,8 @@ class RestrictedMaster {
   };
   [[nodiscard]] Variable variable_of(const Column& column) const;
   void hand_over();
+  void scale_loads();
+  [[nodiscard]] double clp_value(const Entry& entry) const;
   [[nodiscard]] std::size_t first_column() const { return program_.sharing == Sharing::equal ? 1 : 0; }
   [[nodiscard]] double clp_cost(const Variable& variable) const;
   [[nodiscard]] bool fits(const std::vector<Rational>& amounts) const;
@@ -66,7 +68,8 @@ class RestrictedMaster {
   std::vector<std::uint32_t> partner_;  ///< By group: 0 alone in its family, 1 first of two, 2 second of two.
   std::uint32_t row_count_ = 0;
   double excess_price_ = 0;
-  double scale_ = 1;  ///< Clp sees capacities times this.
+  double scale_ = 1;       ///< Clp sees capacities times this.
+  double load_scale_ = 1;  ///< And loads times this, a power of two.
   std::vector<Variable> variables_;
   std::size_t handed_over_ = 0;  ///< So many variables does Clp know; the others follow when it solves again.
   std::unique_ptr<ClpSimplex> clp_;
