@@ -40,13 +40,14 @@ bool is_at_bound(const ChunkModel& chunks, const Bound& bound) {
   return chunks.load_time(any) <= good_enough * to_double(bound.time_per_byte);
 }
 
-/// Whether this candidate's loads leave lp nothing to gain: packing's, pairwise's where lp takes long, and those of
-/// any other for a traffic matrix, which has no symmetry that lp could use.
+/// Whether this candidate's loads leave lp nothing to gain: packing's, balance's, and pairwise's where lp takes long.
 bool makes_lp_needless(const Candidate& candidate, const Bound& bound) {
   constexpr std::uint32_t many_ranks = 512;
+  constexpr std::uint32_t many_of_matrix = 64;  // without symmetry
   const Collective& collective = candidate.schedule.collective;
-  const bool is_rival = candidate.planner == "packing" || collective.has_matrix() ||
-                        (candidate.planner == "pairwise" && collective.rank_count > many_ranks);
+  const bool is_many = collective.rank_count > (collective.has_matrix() ? many_of_matrix : many_ranks);
+  const bool is_rival =
+      candidate.planner == "packing" || candidate.planner == "balance" || (candidate.planner == "pairwise" && is_many);
   return is_rival && is_at_bound(candidate.chunks, bound);
 }
 

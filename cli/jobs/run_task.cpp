@@ -49,6 +49,10 @@ Result<RunTask> resolve_run(const RunFlags& flags, const Input& input) {
     if (!collective) return tl::unexpected(collective.error());
     task.collective = *collective;
   }
+  if (task.collective.has_matrix()) {
+    return fail(ErrorCode::unsupported, "run carries out equal blocks, and this is a traffic matrix",
+                "espalier simulate predicts it");
+  }
   const auto type = parse_element_type(flags.sizes.type);
   if (!type) return tl::unexpected(type.error());
   const auto operation = parse_reduce_operation(flags.operation);

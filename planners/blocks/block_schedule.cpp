@@ -17,7 +17,7 @@ BlockSchedule::BlockSchedule(const Collective& collective, const Topology& topol
 }
 
 std::int64_t BlockSchedule::fine_units(const Collective& collective) {
-  constexpr std::int64_t fine = std::int64_t{1} << 44;
+  constexpr std::int64_t fine = std::int64_t{1} << 40;
   return std::max<std::int64_t>(1, fine / collective.share_sum());
 }
 

@@ -23,7 +23,7 @@ class BlockSchedule {
   BlockSchedule(const Collective& collective, const Topology& topology, std::string algorithm,
                 std::int64_t units_per_share);
 
-  /// The unit count that divides a share finely enough, to a part of 2^44 of all blocks; at least 1.
+  /// The unit count that divides a share finely enough, to a part of 2^40 of all blocks; at least 1.
   static std::int64_t fine_units(const Collective& collective);
 
   [[nodiscard]] std::int64_t units_per_share() const { return units_per_share_; }

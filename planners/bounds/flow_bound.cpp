@@ -166,6 +166,9 @@ Result<PricedBound> bound_of(const PlanningProblem& problem, CollectiveKind kind
   return flow_bound(problem, flow_demands({kind, n, Rank()}), gather->cut, context);
 }
 
+/// Who is so much longer than a bound reaches it: units are whole.
+constexpr double rounding = 1e-6;
+
 /// How much longer than a cut a balanced plan takes, in parts of it; nothing where there is none.
 std::optional<double> excess_of_balance(const PlanningProblem& problem, const Collective& collective,
                                         const Rational& cut_time) {
@@ -192,11 +195,11 @@ PricedBound program_bound(const PlanningProblem& problem, const Collective& coll
   if (by_cut) bound = {cut.time_per_byte, cut.nodes, describe(cut)};
   if (!program.solution.attained) {
     const Rational reached = program.solution.reached;
-    const Rational taken = reached > 0 ? Rational(program.time_per_byte * program.solution.limit / reached) : Rational(0);
-    const std::string why = taken == 0 ? "the optimum was not found"
-                                       : fmt::format("a routing takes {:.2g} % longer",
-                                                     100 * (to_double(taken / bound.time_per_byte) - 1));
-    bound = as_floor(std::move(bound), why);
+    const double excess =
+        reached > 0 ? to_double(program.time_per_byte * program.solution.limit / reached / bound.time_per_byte) - 1 : 1;
+    const std::string why =
+        reached > 0 ? fmt::format("a routing takes {:.2g} % longer", 100 * excess) : "the optimum was not found";
+    if (excess > rounding) bound = as_floor(std::move(bound), why);
   }
   if (by_cut) return {std::move(bound), {}};
   return {std::move(bound), price_shares(problem.topology(), *program.orbits, program.solution.prices)};
@@ -206,7 +209,6 @@ PricedBound program_bound(const PlanningProblem& problem, const Collective& coll
 
 Result<PricedBound> matrix_bound(const PlanningProblem& problem, const Collective& collective,
                                  const PlanContext& context) {
-  constexpr double rounding = 1e-6;  // units are whole
   constexpr std::uint32_t most_exact_ranks = 64;
   if (const auto cut_off = find_unreachable(problem.topology())) {
     return fail(ErrorCode::infeasible, describe_unreachable(problem.topology(), *cut_off),

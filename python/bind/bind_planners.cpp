@@ -4,10 +4,17 @@
 #include "planners/planner.h"
 #include "python/bind/bind_compare.h"
 #include "python/bind/bindings.h"
+#include "schedule/traffic/traffic_matrix.h"
 #include "topology/names/group.h"
 
 namespace espalier::python {
 namespace {
+
+/// (blocks row by row, the bytes that make S or None) of a file or a law.
+py::tuple load_matrix(const std::string& described, std::size_t ranks) {
+  const TrafficMatrix matrix = value_of(load_traffic(described, ranks));
+  return py::make_tuple(matrix.blocks, matrix.are_bytes ? py::object(py::int_(matrix.largest_line())) : py::none());
+}
 
 /// (time_per_byte, cut as node ids, what, busbw in bytes/s or None, whether it is a floor).
 py::tuple bound_of(const Topology& topology, const std::string& name, std::optional<std::int64_t> root,
@@ -93,6 +100,7 @@ std::vector<Plan> plan_of_groups(const Topology& topology, const std::string& na
 }  // namespace
 
 void bind_planners(py::module_& module) {
+  module.def("_load_traffic", &load_matrix, py::arg("described"), py::arg("ranks"));
   module.def("_bound", &bound_of, py::arg("topology"), py::arg("collective"), py::arg("root"), py::arg("shares"));
   py::class_<PlanRequest>(module, "_PlanRequest")
       .def(py::init([](std::string algorithm, std::int64_t size, std::uint32_t k, std::uint32_t max_depth,

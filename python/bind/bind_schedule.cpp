@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <sstream>
 
 #include "python/bind/bindings.h"
@@ -127,6 +128,15 @@ Loads checked_loads(const Plan& plan) {
   return compute_loads(plan.schedule, *plan.topology);
 }
 
+py::object matrix_of(const Plan& plan) {
+  const Collective& collective = plan.schedule.collective;
+  if (!collective.has_matrix()) return py::none();
+  const auto ranks = static_cast<py::ssize_t>(collective.rank_count);
+  py::array_t<std::int64_t> matrix({ranks, ranks});
+  std::ranges::copy(collective.shares, matrix.mutable_data());
+  return matrix;
+}
+
 /// Units per link, as parts of the buffer that the units stand for.
 py::array_t<double> loads_of(const Plan& plan) {
   const Loads loads = checked_loads(plan);
@@ -204,8 +214,15 @@ void bind_schedule(py::module_& module) {
                                return py::int_(plan.schedule.collective.root.index());
                              })
       .def_property_readonly(
-          "shares", [](const Plan& plan) { return plan.schedule.collective.shares; },
+          "shares",
+          [](const Plan& plan) {
+            const Collective& collective = plan.schedule.collective;
+            return collective.has_matrix() ? std::vector<std::int64_t>() : collective.shares;
+          },
           "Of unequal shards, without their common factor; none where they are equal.")
+      .def_property_readonly("matrix", &matrix_of,
+                             "Of unequal blocks, what each rank sends to each, without their common factor; None where "
+                             "they are equal.")
       .def_property_readonly("algorithm", [](const Plan& plan) { return plan.schedule.algorithm; })
       .def_property_readonly("topology",
                              [](const Plan& plan) { return std::const_pointer_cast<Topology>(plan.topology); })

@@ -53,27 +53,53 @@ def _shares_of(shares):
     return [] if shares is None else [whole_number(share, "a share") for share in shares]
 
 
+def _parts_of(topology, shares, matrix):
+    """Shares of all parts, and the bytes that a matrix makes S, or None."""
+    if matrix is None:
+        return _shares_of(shares), None
+    if shares:
+        raise Error("invalid_input", "shares and a matrix do not go together", "all_to_all has a matrix, shards have shares")
+    if isinstance(matrix, (str, pathlib.PurePath)):
+        blocks, size = _espalier._load_traffic(str(matrix), topology.rank_count)
+        return blocks, size
+    array = numpy.asarray(matrix)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.dtype.kind not in "iu":
+        raise Error("invalid_input", f"the matrix has the shape {array.shape} and type {array.dtype}",
+                    "give a row of whole numbers, bytes, for each rank: what it sends to each")
+    if array.size and int(array.max()) > numpy.iinfo(numpy.int64).max:
+        raise Error("invalid_input", "the matrix has blocks past 64 bits", "give whole numbers of bytes")
+    array = array.astype(numpy.int64)
+    return array.ravel().tolist(), int(max(array.sum(0).max(), array.sum(1).max())) if array.size else None
+
+
 def _collective(name):
     return as_name(name, "a collective's name", "all_reduce, all_gather, ...")
 
 
-def bound(topology, collective, root=None, shares=None):
+def bound(topology, collective, root=None, shares=None, matrix=None):
     """The exact limit of a collective on a topology. Long ones release the GIL.
 
     `shares`: a whole number for each rank; its shard of all_gather, reduce_scatter, gather or scatter is so much of their sum.
+    `matrix`: of all_to_all, a square array of whole numbers: row i holds what rank i sends to each rank. S is then the most
+    that a rank sends or receives. Also a file, or a law such as "zipf:0.7,seed=3" (docs/traffic-matrices.md).
 
     >>> from espalier import Topology
     >>> bound(Topology.generate("ring", [4], bandwidth=25e9), "all_gather").time_per_byte
     Fraction(3, 200000000000)
     >>> bound(Topology.generate("ring", [4], bandwidth=25e9), "all_gather", shares=[1, 0, 0, 0]).what
     'all S bytes of shards have to leave it'
+    >>> bound(Topology.generate("ring", [3], bandwidth=25e9), "all_to_all", matrix=[[0, 5, 0], [0, 0, 2], [1, 0, 0]]).time_per_byte
+    Fraction(1, 50000000000)
     """
-    return Bound(*_espalier._bound(as_topology(topology), _collective(collective), root_number(root), _shares_of(shares)))
+    parts, _ = _parts_of(as_topology(topology), shares, matrix)
+    return Bound(*_espalier._bound(topology, _collective(collective), root_number(root), parts))
 
 
-def plan(topology, collective, algorithm="auto", size="64M", root=None, shares=None, k=None, max_depth=None, ranks=None, groups=None,
-         profile=None):
-    """A verified schedule by one of `planners()`, or by "auto" the one that is fastest at `size`; `shares` as in `bound`.
+def plan(topology, collective, algorithm="auto", size=None, root=None, shares=None, k=None, max_depth=None, ranks=None, groups=None,
+         profile=None, matrix=None):
+    """A verified schedule by one of `planners()`, or by "auto" the one that is fastest at `size`; `shares` and `matrix` as in `bound`.
+
+    `size` is 64 MiB where it is not given; with a matrix of bytes, the most that a rank sends or receives.
 
     Variants of the packing go by the names that tables print, such as "packing/h2t3": no tree higher than 2, 3 trees a root.
 
@@ -97,10 +123,15 @@ def plan(topology, collective, algorithm="auto", size="64M", root=None, shares=N
     [True, True]
     >>> plan(machine, "all_reduce", profile="nccl-volta", algorithm="nccl").algorithm
     'ring'
+    >>> skewed = plan(machine, "all_to_all", algorithm="lp", matrix="zipf:0.7,seed=3")
+    >>> skewed.matrix.shape, skewed.verify()
+    ((8, 8), [])
     """
     as_topology(topology), _collective(collective)
     as_name(algorithm, "a planner's name", "auto, or one of " + ", ".join(planners()))
     if groups is not None:
+        if matrix is not None:
+            raise Error("unsupported", "groups are planned for equal blocks", "leave the matrix out")
         if algorithm != "auto" or (k, max_depth, ranks, profile) != (None, None, None, None):
             raise Error("unsupported", "groups are planned by one program: algorithm, k, max_depth, ranks and profile do not go with them",
                         "leave them out")
@@ -109,9 +140,11 @@ def plan(topology, collective, algorithm="auto", size="64M", root=None, shares=N
                                          _shares_of(shares))
     if ranks is not None:
         topology = _espalier._with_ranks(topology, ranks_text(topology, ranks))
-    request = _espalier._PlanRequest(algorithm, parse_size(size), 0 if k is None else whole_number(k, "k", 1),
+    parts, of_matrix = _parts_of(topology, shares, matrix)
+    size = parse_size("64M") if size is None and of_matrix is None else of_matrix if size is None else parse_size(size)
+    request = _espalier._PlanRequest(algorithm, size, 0 if k is None else whole_number(k, "k", 1),
                                      0 if max_depth is None else whole_number(max_depth, "max_depth", 1), *find_profile(profile))
-    return _espalier._plan(topology, collective, request, root_number(root), _shares_of(shares))
+    return _espalier._plan(topology, collective, request, root_number(root), parts)
 
 
 def verify(self, most=100):

@@ -21,7 +21,7 @@ def _prepare(schedule):
     found = _prepared.get(schedule)
     if found is None:
         root = int(schedule.root) if schedule.root is not None else None
-        found = Simulator(schedule), bound(schedule.topology, schedule.collective, root, schedule.shares)
+        found = Simulator(schedule), bound(schedule.topology, schedule.collective, root, schedule.shares, schedule.matrix)
         if len(schedule.transfers) <= _MOST_KEPT:
             _prepared[schedule] = found
     return found

@@ -88,7 +88,7 @@ TEST(Lp, StopsAtAGap) {
     SCOPED_TRACE(round);
     const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 9, true}));
     const FlowDemands flows =
-        flow_demands(CollectiveKind::all_to_all, static_cast<std::uint32_t>(topology.rank_count()));
+        flow_demands({CollectiveKind::all_to_all, static_cast<std::uint32_t>(topology.rank_count()), Rank()});
     const auto orbits = std::make_shared<const OrbitGraph>(make_orbit_graph(topology, false, Symmetry::none));
     const auto solve = [&](const ColumnLimits& limits) { return solve_flow(orbits, flows, limits).solution; };
     const ColumnSolution exact = solve({});
@@ -120,7 +120,7 @@ TEST(SinglePaths, TakeEveryBlockAndNoMoreThanFits) {
     }
     const Topology topology = test::make_topology(graph_of_round, 1);
     const auto ranks = static_cast<std::uint32_t>(topology.rank_count());
-    const FlowDemands flows = flow_demands(CollectiveKind::all_to_all, ranks);
+    const FlowDemands flows = flow_demands({CollectiveKind::all_to_all, ranks, Rank()});
     const auto orbits = std::make_shared<const OrbitGraph>(make_orbit_graph(topology, false, Symmetry::none));
     const FlowProgram program = solve_flow(orbits, flows, {});
     const auto found = find_single_paths(*orbits, program.demands, program.solution.limit);

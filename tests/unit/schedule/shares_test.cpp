@@ -31,7 +31,7 @@ TEST(Shares, WrongOnesAreRefused) {
     return made ? std::string("none") : made.error().message;
   };
   EXPECT_EQ(message(CollectiveKind::all_reduce, {1, 1, 2}), "all_reduce has no shards that could be unequal");
-  EXPECT_EQ(message(CollectiveKind::all_to_all, {1, 1, 2}), "all_to_all has no shards that could be unequal");
+  EXPECT_EQ(message(CollectiveKind::send_recv, {1, 1, 2}), "send_recv has no shards that could be unequal");
   EXPECT_EQ(message(CollectiveKind::gather, {1, 1}), "there are 2 shares for 3 ranks");
   EXPECT_EQ(message(CollectiveKind::gather, {1, -1, 2}), "the share of rank 1 is -1, below zero");
   EXPECT_EQ(message(CollectiveKind::scatter, {0, 0, 0}), "all shares are zero");
