@@ -8,6 +8,7 @@
 #include "report/page_parts.h"
 #include "report/plan_report.h"
 #include "report/timeline_data.h"
+#include "report/traffic_map.h"
 #include "report/verdict.h"
 #include "schedule/parts.h"
 #include "sim/core/utilisation.h"
@@ -83,6 +84,14 @@ void add_machine(std::string& page, const PlanReport& report) {
   page += "</section>\n";
 }
 
+void add_traffic(std::string& page, const PlanReport& report) {
+  if (!report.collective.has_matrix()) return;
+  page += "<section id=\"traffic\"><h2>Traffic</h2>\n<p>What each rank (rows) sends to each (columns), the darker the more.</p>\n";
+  page += fmt::format("<div class=\"drawing\" tabindex=\"0\" role=\"group\" aria-label=\"Traffic\">{}</div>\n",
+                      traffic_map(report));
+  page += html_table(traffic_table(report)) + "</section>\n";
+}
+
 void add_bandwidth(std::string& page, const PlanReport& report) {
   page += "<section id=\"bandwidth\"><h2>Bandwidth</h2>\n" + bandwidth_chart(curves_of(report));
   std::vector<std::string> crossovers;
@@ -126,7 +135,9 @@ void add_measured(std::string& page, const PlanReport& report) {
 }
 
 std::vector<std::pair<std::string, std::string>> parts_of(const PlanReport& report) {
-  std::vector<std::pair<std::string, std::string>> parts = {{"machine", "Machine"}, {"bandwidth", "Bandwidth"}};
+  std::vector<std::pair<std::string, std::string>> parts = {{"machine", "Machine"}};
+  if (report.collective.has_matrix()) parts.emplace_back("traffic", "Traffic");
+  parts.emplace_back("bandwidth", "Bandwidth");
   if (report.run) parts.emplace_back("timeline", "Timeline");
   if (report.measured) parts.emplace_back("measured", "Measured");
   parts.emplace_back("assumptions", "Assumptions");
@@ -140,6 +151,7 @@ std::string report_page(const PlanReport& report) {
   page += "<section id=\"verdict\"><h2>Verdict</h2>\n" + sentence_list(verdict_of(report), "verdict") +
           sentence_list(report.warnings, "warnings") + "</section>\n";
   add_machine(page, report);
+  add_traffic(page, report);
   add_bandwidth(page, report);
   add_timeline(page, report);
   add_measured(page, report);

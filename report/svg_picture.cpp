@@ -8,6 +8,7 @@
 #include "report/html_text.h"
 #include "report/machine_picture.h"
 #include "report/timeline_svg.h"
+#include "report/traffic_map.h"
 
 namespace espalier::report {
 namespace {
@@ -60,6 +61,7 @@ std::vector<Picture> pictures_of(const PlanReport& report) {
   const auto add = [&](std::string name, std::string svg) {
     if (!svg.empty()) pictures.push_back({std::move(name), std::move(svg)});
   };
+  add("traffic", traffic_map(report));
   add("bandwidth", bandwidth_picture(curves_of(report)));
   if (report.run && report.run->report.timeline) {
     add("timeline", timeline_svg(drawn_timeline(*report.run, *report.topology)));

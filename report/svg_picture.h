@@ -20,7 +20,7 @@ std::string shown_name(const std::string& name);
 
 /// A picture of a report by itself, for papers and slides.
 struct Picture {
-  std::string name;  ///< "machine", "bandwidth", "timeline", "measured".
+  std::string name;  ///< "machine", "traffic", "bandwidth", "timeline", "measured".
   std::string svg;
 };
 

@@ -21,7 +21,7 @@ TOPOLOGY = {
     "--without": ["--without", "gpu0-gpu1"],
     "--slow": ["--slow", "port=0.5"],
 }
-COLLECTIVE = {"--root": ["-r", "2"], "--shares": ["--shares", "3,1,1,2"]}
+COLLECTIVE = {"--root": ["-r", "2"], "--shares": ["--shares", "3,1,1,2"], "--matrix": ["--matrix", "zipf:1,seed=1"]}
 GROUPS = {
     "--groups": ["--groups", "gpu[0-1];gpu[2-3]"],
     "--groups-of": ["--groups-of", "2"],
@@ -120,7 +120,7 @@ VERBS = {
                       "--timeline": ["--timeline", "4K"]}),
         "measured": (["cluster.yaml", "all_reduce", "-a", "ring,tree"],
                      {**SHOWN, "--minbytes": ["-b", "16K", "-e", "16M"], "--maxbytes": ["-e", "16M"], "--seed": NEEDS_JITTER["--seed"], "--measured": ["--measured", "measured-trace.json"],
-                      "--shares": "all_reduce has no shards", "--trace": "already shown", "--trace-every": "already shown"}),
+                      "--shares": "all_reduce has no shards", "--matrix": "all_reduce has no blocks", "--trace": "already shown", "--trace-every": "already shown"}),
         "document": (["--json", "cluster.yaml", "all_gather", "-a", "packing", "-s", "1M"],
                      {**SHOWN, "--measured": "shown by 'measured'", "--timeline": "one size", "--seed": NEEDS_JITTER["--seed"]}),
         "plan": (["plan.json", "-b", "16K", "-e", "1M"], {"--topology": OTHER_RATES, "--seed": NEEDS_JITTER["--seed"],
@@ -134,7 +134,7 @@ VERBS = {
         "one": (["cluster.yaml", "all_gather"], {}),
         "rooted": (["cluster.yaml", "scatter"], {}),
         "groups": (["cluster.yaml", "scatter", "--groups-of", "4"],
-                   {"--groups-of": ["--groups-of", "2"], "--shares": "groups with unequal shards are refused"}),
+                   {"--groups-of": ["--groups-of", "2"], "--shares": "groups with unequal shards are refused", "--matrix": "refused with its collective"}),
     }),
     "plan": ({**TOPOLOGY, **COLLECTIVE, **GROUPS, **PACKING,
               "--algorithm": ["-a", "tree"], "--size": ["-s", "1K"], "--output": ["-o", "out.json"],
@@ -145,7 +145,7 @@ VERBS = {
                             "--parameter": "a plain file", "--shares": ["--shares", "3,1,1,2,1,1,1,1"],
                             "--slow": ["--slow", "nvlink2=0.5"], "--size": ["-s", "1K"], "--gap": ["--gap", "30%"]}),
         "rooted": (["cluster.yaml", "scatter"], {"--from": "quicker, and the same plan"}),
-        "groups": (["cluster.yaml", "scatter", "--groups-of", "4"], {"--output": ["-o", "out-%g.json"], "--shares": "groups with unequal shards are refused"}),
+        "groups": (["cluster.yaml", "scatter", "--groups-of", "4"], {"--output": ["-o", "out-%g.json"], "--shares": "groups with unequal shards are refused", "--matrix": "refused with its collective"}),
     }),
     "tune": ({**TOPOLOGY, **COLLECTIVE, "--algorithm": ["-a", "tree"], "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
               "--stepfactor": ["-f", "8"], "--datatype": ["-d", "double"], "--tolerance": ["--tolerance", "60%"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--paths": ["--paths", "any"], "--nccl-tuner": ["--nccl-tuner", "out.conf"], "--csv": ["--csv"]}, {
