@@ -1,5 +1,5 @@
-// How long a traffic matrix takes to plan on boxes with rails, where nothing is symmetric: `balance` alone, with all that
-// `plan` adds to it (verify), and the bound.
+// How long a traffic matrix takes to plan on boxes with rails, where nothing is symmetric: `balance` alone, with all
+// that `plan` adds to it (verify), and the bound.
 //
 // Usage: bench_matrix [--benchmark_filter=...]
 

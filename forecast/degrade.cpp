@@ -195,8 +195,9 @@ double Outlook::busbw() const { return fastest ? fastest->run.busbw(collective) 
 
 Result<Degradation> degrade(const Question& question, const DegradeOptions& options, const OnFailure& on_failure) {
   if (!question.collective.shares.empty()) {
-    return fail(ErrorCode::unsupported, question.collective.has_matrix() ? "failures are compared for equal blocks (no --matrix)"
-                                           : "failures are compared for equal shards (no --shares)",
+    return fail(ErrorCode::unsupported,
+                question.collective.has_matrix() ? "failures are compared for equal blocks (no --matrix)"
+                                                 : "failures are compared for equal shards (no --shares)",
                 "take parts away one by one with --without");
   }
   const std::vector<planners::Failure> failures =

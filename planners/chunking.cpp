@@ -158,8 +158,7 @@ ChunkModel::ChunkModel(const Schedule& schedule, const Topology& topology)
       note(cost, filled, latency.extend(src, dst, transfer, cost.latency));
     }
   }
-  const double bytes_per_unit =
-      to_double(schedule.collective.extent()) / static_cast<double>(schedule.units);
+  const double bytes_per_unit = to_double(schedule.collective.extent()) / static_cast<double>(schedule.units);
   for (const Transfer& transfer : schedule.transfers) {
     const RouteCost& cost = costs[transfer.route.index()];
     const auto units = static_cast<double>(run_length(schedule, transfer));

@@ -35,7 +35,8 @@ const std::array planners = {
     Planner{"balance", "blocks of a traffic matrix spread over all NICs of their boxes, whatever rank they are of",
             without_context([](const PlanningProblem& problem, const Collective& collective) {
               return plan_balance(problem, collective);
-            }), false, true},
+            }),
+            false, true},
     Planner{"innetwork", "trees over switches that copy (multicast) and add (reduction) in the network",
             without_context(plan_innetwork)},
     Planner{"flat", "shortest-path trees: the fewest steps that the network allows", without_context(plan_flat)},
@@ -72,7 +73,8 @@ std::vector<RankMap> likely_rank_maps(const ParallelLinks& network, const Schedu
   constexpr std::size_t most_searched = 256;  // ranks; of more the search for automorphisms takes long
   constexpr std::size_t most_of_blocks = 1024;
   const bool is_of_blocks = schedule.collective.kind == CollectiveKind::all_to_all;
-  const bool is_searched = schedule.transfers.size() >= least_symmetric_transfers && !schedule.collective.has_matrix() &&
+  const bool is_searched = schedule.transfers.size() >= least_symmetric_transfers &&
+                           !schedule.collective.has_matrix() &&
                            schedule.collective.rank_count <= (is_of_blocks ? most_of_blocks : most_searched);
   return is_searched ? network.problem().automorphic_ranks() : std::vector<RankMap>();
 }

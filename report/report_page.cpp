@@ -86,7 +86,9 @@ void add_machine(std::string& page, const PlanReport& report) {
 
 void add_traffic(std::string& page, const PlanReport& report) {
   if (!report.collective.has_matrix()) return;
-  page += "<section id=\"traffic\"><h2>Traffic</h2>\n<p>What each rank (rows) sends to each (columns), the darker the more.</p>\n";
+  page +=
+      "<section id=\"traffic\"><h2>Traffic</h2>\n<p>What each rank (rows) sends to each (columns), the darker the "
+      "more.</p>\n";
   page += fmt::format("<div class=\"drawing\" tabindex=\"0\" role=\"group\" aria-label=\"Traffic\">{}</div>\n",
                       traffic_map(report));
   page += html_table(traffic_table(report)) + "</section>\n";

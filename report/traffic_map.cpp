@@ -12,8 +12,8 @@
 namespace espalier::report {
 namespace {
 
-constexpr std::size_t most_cells = 64;   ///< Of a side.
-constexpr std::size_t most_listed = 32;  ///< Ranks.
+constexpr std::size_t max_traffic_cells = 64;   ///< Of a side.
+constexpr std::size_t max_traffic_lines = 32;  ///< Ranks.
 
 /// The bytes of a share of the matrix at the largest size of the report.
 double bytes_per_share(const PlanReport& report) {
@@ -35,7 +35,7 @@ std::string traffic_map(const PlanReport& report) {
   const Collective& collective = report.collective;
   if (!collective.has_matrix()) return {};
   const std::size_t ranks = collective.rank_count;
-  const std::size_t of_cell = (ranks + most_cells - 1) / most_cells;
+  const std::size_t of_cell = (ranks + max_traffic_cells - 1) / max_traffic_cells;
   const std::size_t cells = (ranks + of_cell - 1) / of_cell;
   std::vector<std::int64_t> sums(cells * cells, 0);
   for (std::size_t from = 0; from < ranks; ++from) {
@@ -76,12 +76,13 @@ ReportTable traffic_table(const PlanReport& report) {
   }
   std::vector<std::size_t> order(ranks);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t rank) { return std::max(sent[rank], received[rank]); });
-  order.resize(std::min(ranks, most_listed));
+  std::ranges::stable_sort(order, std::greater<>(),
+                           [&](std::size_t rank) { return std::max(sent[rank], received[rank]); });
+  order.resize(std::min(ranks, max_traffic_lines));
   const double each = bytes_per_share(report);
   const double mean = static_cast<double>(collective.share_sum()) / static_cast<double>(ranks);
   ReportTable table{"traffic-lines",
-                    ranks > most_listed ? "The ranks that send or receive the most" : "What ranks send and receive",
+                    ranks > max_traffic_lines ? "The ranks that send or receive the most" : "What ranks send and receive",
                     {{"rank"}, {"sends", true}, {"of the mean", true}, {"receives", true}, {"of the mean", true}},
                     {}};
   for (const std::size_t rank : order) {

@@ -29,8 +29,8 @@ class UnitMap {
         elements_(elements) {
     if (collective.shares.empty()) return;
     shard_begins_.push_back(0);
-    for (const std::int64_t count : collective.has_matrix() ? block_elements(collective, elements)
-                                                            : deal_elements(collective, elements)) {
+    for (const std::int64_t count :
+         collective.has_matrix() ? block_elements(collective, elements) : deal_elements(collective, elements)) {
       shard_begins_.push_back(shard_begins_.back() + count);
     }
   }

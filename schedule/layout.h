@@ -21,8 +21,9 @@ struct ByteRange {
 ///
 /// Elements are dealt in two steps: first to the parts that the collective promises (the N shards, the N x N blocks of
 /// all_to_all; one part otherwise), equal ones but for the first getting the remainder, shards with shares as
-/// `deal_elements` (parts.h) does, the blocks of a traffic matrix as `block_elements` does; then within a part to its units, the remainder spread evenly. So a shard has its
-/// share to within one element and so has a slice, for any count, also when there are more units than elements.
+/// `deal_elements` (parts.h) does, the blocks of a traffic matrix as `block_elements` does; then within a part to its
+/// units, the remainder spread evenly. So a shard has its share to within one element and so has a slice, for any
+/// count, also when there are more units than elements.
 class Layout {
  public:
   /// Requires: slices that tile the units (rule S2).

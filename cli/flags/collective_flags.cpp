@@ -108,7 +108,8 @@ Result<SizedCollective> CollectiveFlags::resolve_matrix(CollectiveKind kind, con
   SizedCollective sized;
   if (traffic->are_bytes) sized.size = Bytes{traffic->largest_line()};
   auto collective = make_collective(kind, topology.rank_count(), std::nullopt, std::move(traffic->blocks));
-  if (!collective) return fail(collective.error().code, "--matrix: " + collective.error().message, collective.error().help);
+  if (!collective)
+    return fail(collective.error().code, "--matrix: " + collective.error().message, collective.error().help);
   sized.collective = *std::move(collective);
   return sized;
 }

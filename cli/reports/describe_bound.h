@@ -19,8 +19,8 @@ std::optional<double> algbw_of(const Rational& time_per_byte);
 /// "132.0" for bytes per second, or "-" when nothing has to move.
 std::string gigabytes_per_second(std::optional<double> bytes_per_second);
 
-/// What says how a collective's parts are unequal: "shares", a number per rank, or "matrix", a row of blocks per rank, in
-/// lowest terms. Nothing where they are equal.
+/// What says how a collective's parts are unequal: "shares", a number per rank, or "matrix", a row of blocks per rank,
+/// in lowest terms. Nothing where they are equal.
 void add_shares(nlohmann::ordered_json& document, const Collective& collective);
 
 /// "99.5" for 0.995.

@@ -304,8 +304,8 @@ ExitCode run(const Console& console, const CLI::App& command, LabFlags& flags) {
   const auto collective = flags.collective.resolve(*topology);
   if (!collective) return console.refuse_usage(collective.error());
   if (collective->has_matrix()) {
-    return console.refuse_usage({ErrorCode::unsupported, "--matrix: the lab runs equal blocks",
-                                 "espalier simulate predicts a traffic matrix"});
+    return console.refuse_usage(
+        {ErrorCode::unsupported, "--matrix: the lab runs equal blocks", "espalier simulate predicts a traffic matrix"});
   }
   flags.run.type = flags.sizes.type;
   flags.run.check = flags.check != 0;

@@ -113,7 +113,8 @@ std::vector<std::int64_t> divide_units(std::int64_t units, std::span<const doubl
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] <= 0) continue;
     before += weights[i];
-    const auto end = std::min(units, static_cast<std::int64_t>(std::llround(before / sum * static_cast<double>(units))));
+    const auto end =
+        std::min(units, static_cast<std::int64_t>(std::llround(before / sum * static_cast<double>(units))));
     parts[i] = std::max<std::int64_t>(0, end - given);
     given += parts[i];
     last = i;

@@ -46,7 +46,8 @@ class LaneSpreader {
 
   Result<LevelLanes> run() {
     if (!spread_.boxes.two_levels()) {
-      return fail(ErrorCode::unsupported, "there are no boxes with several ranks to balance traffic in", "use lp or pairwise");
+      return fail(ErrorCode::unsupported, "there are no boxes with several ranks to balance traffic in",
+                  "use lp or pairwise");
     }
     if (!take_lanes(false)) {
       return fail(ErrorCode::unsupported, "two boxes have no direct way from one to the other", "use lp or pairwise");
@@ -109,14 +110,16 @@ class LaneSpreader {
                     std::vector<Lane>& lanes) const {
     std::vector<bool> is_reached(receivers.size(), false);
     for (std::size_t i = 0; i < senders.size(); ++i) {
-      const std::size_t to = nearest(receivers.size(), i, [&](std::size_t k) { return cost(senders[i], receivers[k]); });
+      const std::size_t to =
+          nearest(receivers.size(), i, [&](std::size_t k) { return cost(senders[i], receivers[k]); });
       if (to == receivers.size()) continue;
       is_reached[to] = true;
       add_lane(senders[i], receivers[to], lanes);
     }
     for (std::size_t k = 0; k < receivers.size(); ++k) {
       if (is_reached[k]) continue;
-      const std::size_t from = nearest(senders.size(), k, [&](std::size_t i) { return cost(senders[i], receivers[k]); });
+      const std::size_t from =
+          nearest(senders.size(), k, [&](std::size_t i) { return cost(senders[i], receivers[k]); });
       if (from != senders.size()) add_lane(senders[from], receivers[k], lanes);
     }
   }
@@ -209,7 +212,8 @@ class LaneSpreader {
 
 Result<LevelLanes> spread_over_lanes(const PlanningProblem& problem, const Collective& collective, double wanted) {
   if (const Rank rank = problem.topology().first_not_relaying(); !rank.is_none()) {
-    return fail(ErrorCode::unsupported, "ranks that must not relay cannot balance each other's traffic", "use lp or flat");
+    return fail(ErrorCode::unsupported, "ranks that must not relay cannot balance each other's traffic",
+                "use lp or flat");
   }
   return LaneSpreader(problem, collective, problem.logical_graph(Direction::forward, lane_message, 1), wanted).run();
 }

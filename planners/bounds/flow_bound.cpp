@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "planners/bounds/cut_bound.h"
 #include "planners/blocks/balance.h"
+#include "planners/bounds/cut_bound.h"
 #include "planners/bounds/matrix_cuts.h"
 #include "planners/lp/flow_program.h"
 #include "schedule/loads.h"

@@ -19,8 +19,8 @@ namespace espalier::planners {
 /// Cost: up to 16 ranks well under a second; 128 ranks some tenths; beyond that a few shortest paths from every rank.
 Result<PricedBound> all_to_all_bound(const PlanningProblem& problem, const PlanContext& context = {});
 
-/// all_to_all by a traffic matrix. On a fabric of levels, where a balanced plan (blocks/balance.h) reaches a cut, that cut
-/// is the bound and no program is solved; else exact up to 64 ranks, near the limit up to 512, and beyond a floor.
+/// all_to_all by a traffic matrix. On a fabric of levels, where a balanced plan (blocks/balance.h) reaches a cut, that
+/// cut is the bound and no program is solved; else exact up to 64 ranks, near the limit up to 512, and beyond a floor.
 /// Errors: as all_to_all_bound.
 Result<PricedBound> matrix_bound(const PlanningProblem& problem, const Collective& collective,
                                  const PlanContext& context = {});

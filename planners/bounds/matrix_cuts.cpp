@@ -36,10 +36,12 @@ class CutMeter {
  private:
   void add(NodeId node, Crossing& crossing) const {
     for (const LinkId link : topology_.out_links(node)) {
-      if (!inside_[topology_.link(link).head.index()]) crossing.leaving += topology_.link(link).bandwidth().bytes_per_second;
+      if (!inside_[topology_.link(link).head.index()])
+        crossing.leaving += topology_.link(link).bandwidth().bytes_per_second;
     }
     for (const LinkId link : topology_.in_links(node)) {
-      if (!inside_[topology_.link(link).tail.index()]) crossing.entering += topology_.link(link).bandwidth().bytes_per_second;
+      if (!inside_[topology_.link(link).tail.index()])
+        crossing.entering += topology_.link(link).bandwidth().bytes_per_second;
     }
     const Rank rank = topology_.rank_of(node);
     if (rank.is_none()) return;
@@ -106,7 +108,8 @@ class Levels {
       neighbours[tail].insert(head);
       neighbours[head].insert(tail);
     }
-    for (std::size_t i = 0; i < topology_.rank_count(); ++i) with_ranks.insert(set_of_[topology_.node_of(Rank(i)).index()]);
+    for (std::size_t i = 0; i < topology_.rank_count(); ++i)
+      with_ranks.insert(set_of_[topology_.node_of(Rank(i)).index()]);
     std::map<std::size_t, std::size_t> joins;
     for (const std::size_t set : with_ranks) {
       const auto& near = neighbours[set];

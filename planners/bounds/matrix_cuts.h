@@ -11,9 +11,9 @@ namespace espalier::planners {
 
 /// A set of nodes that blocks have to leave or to enter.
 struct BlockCut {
-  Rational time_per_byte;      ///< Seconds per byte of S that what crosses takes at least.
-  std::vector<NodeId> nodes;   ///< The set that it leaves, in id order.
-  Rational crossing;           ///< Bytes that cross for each byte of S.
+  Rational time_per_byte;     ///< Seconds per byte of S that what crosses takes at least.
+  std::vector<NodeId> nodes;  ///< The set that it leaves, in id order.
+  Rational crossing;          ///< Bytes that cross for each byte of S.
 };
 
 /// The tightest of the cuts that bind on most machines, for an all_to_all of any blocks: every rank alone, every host,

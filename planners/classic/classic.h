@@ -39,8 +39,8 @@ Result<Schedule> plan_bruck(const PlanningProblem& problem, const Collective& co
 
 /// Every block goes from its rank to its destination: all_to_all and send_recv on every connected graph. Blocks are cut
 /// into pieces that take different routes, relayed by other ranks where that helps, so that links share the load; past
-/// 64 ranks whole blocks go by the fewest relays; blocks of a traffic matrix count by their size. Errors: unsupported for other collectives; too_large past 2^27
-/// transfers.
+/// 64 ranks whole blocks go by the fewest relays; blocks of a traffic matrix count by their size. Errors: unsupported
+/// for other collectives; too_large past 2^27 transfers.
 Result<Schedule> plan_pairwise(const PlanningProblem& problem, const Collective& collective);
 
 }  // namespace espalier::planners

@@ -12,7 +12,7 @@ namespace espalier::planners {
 struct FlowDemand {
   std::uint32_t source = 0;  ///< A rank.
   std::vector<std::uint32_t> targets;
-  std::int64_t copies = 1;            ///< How many like demands this one stands for: the size of the source's orbit.
+  std::int64_t copies = 1;  ///< How many like demands this one stands for: the size of the source's orbit.
   std::vector<std::int64_t> amounts = {};  ///< By target; none: one unit each.
 
   [[nodiscard]] std::int64_t amount(std::size_t target) const { return amounts.empty() ? 1 : amounts[target]; }

@@ -30,7 +30,8 @@ class SourceTrees {
     double all = 0;
     for (const Tree& tree : trees_) {
       std::vector<RankPath> path;
-      for (std::uint32_t rank = target; rank != demand_.source; rank = path.back().from) path.push_back(tree.into[rank]);
+      for (std::uint32_t rank = target; rank != demand_.source; rank = path.back().from)
+        path.push_back(tree.into[rank]);
       std::reverse(path.begin(), path.end());
       std::vector<std::uint32_t> edges;
       for (const RankPath& hop : path) edges.insert(edges.end(), hop.edges.begin(), hop.edges.end());

@@ -104,8 +104,7 @@ Result<Schedule> plan_lp(const PlanningProblem& problem, const Collective& colle
   const Topology& topology = problem.topology();
   if (topology.rank_count() == 1) return schedule_from_trees(collective, topology, "lp", {});
   if (collective.has_matrix()) return plan_matrix(problem, collective, context);
-  const Result<Forest> forest =
-      is_flow ? flow_forest(problem, collective, context) : exact_forest(problem, context);
+  const Result<Forest> forest = is_flow ? flow_forest(problem, collective, context) : exact_forest(problem, context);
   if (!forest) return tl::unexpected(forest.error());
   return schedule_from_trees(collective, topology, "lp", *forest);
 }

@@ -225,8 +225,7 @@ bool PlanReader::read_shares() {
 bool PlanReader::read_matrix() {
   if (!find(matrix) || cursor_.json.take_null()) return !cursor_.json.failed();
   if (!has_blocks(schedule_.collective.kind)) {
-    return cursor_.json.fail(*offsets_[matrix],
-                             fmt::format("{} has no matrix", to_string(schedule_.collective.kind)),
+    return cursor_.json.fail(*offsets_[matrix], fmt::format("{} has no matrix", to_string(schedule_.collective.kind)),
                              "all_to_all has one; unequal shards are \"shares\"");
   }
   if (!cursor_.json.begin_array()) return false;
@@ -241,14 +240,16 @@ bool PlanReader::read_matrix() {
     }
     if (cursor_.json.failed()) return false;
     if (values.size() != (rows + 1) * ranks) {
-      return cursor_.json.fail(begin, fmt::format("row {} of the matrix has {} blocks, and there are {} ranks", rows,
-                                                  values.size() - rows * ranks, ranks),
+      return cursor_.json.fail(begin,
+                               fmt::format("row {} of the matrix has {} blocks, and there are {} ranks", rows,
+                                           values.size() - rows * ranks, ranks),
                                "row i has what rank i sends to each rank");
     }
   }
   if (cursor_.json.failed()) return false;
   if (rows != ranks) {
-    return cursor_.json.fail(*offsets_[matrix], fmt::format("the matrix has {} rows, and there are {} ranks", rows, ranks),
+    return cursor_.json.fail(*offsets_[matrix],
+                             fmt::format("the matrix has {} rows, and there are {} ranks", rows, ranks),
                              "give one per rank, or remove the key");
   }
   return take_shares(matrix, std::move(values));

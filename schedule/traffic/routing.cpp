@@ -51,7 +51,8 @@ class RoutingReader {
 
  private:
   Result<void> add(std::span<const TrafficField> fields) {
-    if (fields.empty()) return fail_traffic(name_, text_, 0, "a line without a rank", "write its rank, then its experts");
+    if (fields.empty())
+      return fail_traffic(name_, text_, 0, "a line without a rank", "write its rank, then its experts");
     auto rank = number(fields.front(), "a rank", ranks_ - 1);
     if (!rank) return tl::unexpected(rank.error());
     RoutedToken& token = tokens_.emplace_back(RoutedToken{*rank, {}});
@@ -72,7 +73,8 @@ class RoutingReader {
     const TrafficNumber read = read_traffic_number(field.text);
     if (!read.wrong.empty()) return fail_traffic(name_, text_, field.offset, read.wrong, fmt::format("write {}", what));
     if (read.value != std::floor(read.value) || read.value > static_cast<double>(largest)) {
-      return fail_traffic(name_, text_, field.offset, fmt::format("{} is not {} from 0 to {}", field.text, what, largest),
+      return fail_traffic(name_, text_, field.offset,
+                          fmt::format("{} is not {} from 0 to {}", field.text, what, largest),
                           "ranks and experts are numbered from 0");
     }
     return static_cast<std::uint32_t>(read.value);

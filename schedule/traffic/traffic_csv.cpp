@@ -124,8 +124,8 @@ Result<TrafficMatrix> parse_traffic_csv(std::string_view text, std::string_view 
     last_row = fields->front().offset;
     if (rows == 0) columns = fields->size();
     if (columns > max_matrix_ranks) {
-      return fail(ErrorCode::too_large, fmt::format("{}: a matrix of {} ranks is past the limit of {}", name, columns,
-                                                    max_matrix_ranks));
+      return fail(ErrorCode::too_large,
+                  fmt::format("{}: a matrix of {} ranks is past the limit of {}", name, columns, max_matrix_ranks));
     }
     if (fields->size() != columns || rows == columns) {
       const std::string message =

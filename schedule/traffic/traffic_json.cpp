@@ -22,9 +22,9 @@ class MatrixReader {
       if (!read_row()) return false;
       if (rows_ == 0) columns = values_.size();
       if (values_.size() - before != columns || columns == 0) {
-        return json_.fail(row, fmt::format("row {} has {} numbers, and the first has {}", rows_,
-                                           values_.size() - before, columns),
-                          "row i has what rank i sends to each rank");
+        return json_.fail(
+            row, fmt::format("row {} has {} numbers, and the first has {}", rows_, values_.size() - before, columns),
+            "row i has what rank i sends to each rank");
       }
       if (rows_ == columns) {
         return json_.fail(row, fmt::format("there are more rows than the {} columns", columns),
@@ -33,8 +33,9 @@ class MatrixReader {
     }
     if (json_.failed()) return false;
     if (rows_ == columns && rows_ > 0) return true;
-    return json_.fail(begin, rows_ == 0 ? "there is no matrix" : fmt::format("there are {} rows of {} numbers", rows_, columns),
-                      "a matrix has as many rows as columns");
+    return json_.fail(
+        begin, rows_ == 0 ? "there is no matrix" : fmt::format("there are {} rows of {} numbers", rows_, columns),
+        "a matrix has as many rows as columns");
   }
 
   [[nodiscard]] std::size_t rows() const { return rows_; }
@@ -48,7 +49,8 @@ class MatrixReader {
       const std::size_t at = json_.next_offset();
       if (!json_.read_number(values_.emplace_back())) return false;
       if (const std::string wrong = why_bad_traffic(values_.back()); !wrong.empty()) {
-        return json_.fail(at, fmt::format("{}: {}", values_.back(), wrong), "a block is a number of bytes, or a weight");
+        return json_.fail(at, fmt::format("{}: {}", values_.back(), wrong),
+                          "a block is a number of bytes, or a weight");
       }
       if (values_.size() - before > max_matrix_ranks) {
         return json_.fail(at, fmt::format("a row has more than {} numbers", max_matrix_ranks));

@@ -72,7 +72,8 @@ Result<TrafficMatrix> load_zipf(std::string_view text, std::size_t ranks) {
   ZipfTraffic law;
   const auto exponent = read_value<double>(described.first);
   if (!exponent || !(*exponent >= 0 && *exponent <= max_exponent)) {
-    return fail(ErrorCode::invalid_input, fmt::format("zipf:{}: the exponent is no number from 0 to 10", described.first),
+    return fail(ErrorCode::invalid_input,
+                fmt::format("zipf:{}: the exponent is no number from 0 to 10", described.first),
                 "write such as zipf:0.7,seed=3");
   }
   law.exponent = *exponent;
@@ -83,10 +84,12 @@ Result<TrafficMatrix> load_zipf(std::string_view text, std::size_t ranks) {
       law.seed = *seed;
     } else if (key == "experts") {
       const auto experts = read_value<std::uint32_t>(value);
-      if (!experts || *experts < 1 || *experts > max_experts_of_rank) return fail_value(key, value, "a number from 1 to 1024");
+      if (!experts || *experts < 1 || *experts > max_experts_of_rank)
+        return fail_value(key, value, "a number from 1 to 1024");
       law.experts = *experts;
     } else {
-      return fail(ErrorCode::invalid_input, fmt::format("zipf has no '{}'", key), "it has seed=N and experts=N (of a rank)");
+      return fail(ErrorCode::invalid_input, fmt::format("zipf has no '{}'", key),
+                  "it has seed=N and experts=N (of a rank)");
     }
   }
   return zipf_traffic(ranks, law);
@@ -170,7 +173,8 @@ Result<TrafficMatrix> load_traffic(const std::string& described, std::size_t ran
                 fmt::format("a traffic matrix of {} ranks is past the limit of {}", ranks, max_matrix_ranks),
                 "name a part of the machine with --ranks");
   }
-  if (described.starts_with(zipf_prefix)) return load_zipf(std::string_view(described).substr(zipf_prefix.size()), ranks);
+  if (described.starts_with(zipf_prefix))
+    return load_zipf(std::string_view(described).substr(zipf_prefix.size()), ranks);
   if (described.starts_with(routing_prefix)) {
     return load_routing(std::string_view(described).substr(routing_prefix.size()), ranks);
   }
@@ -178,7 +182,8 @@ Result<TrafficMatrix> load_traffic(const std::string& described, std::size_t ran
   if (!text) return tl::unexpected(text.error());
   auto matrix = parse_traffic(*text, described);
   if (!matrix || matrix->ranks == ranks) return matrix;
-  return fail(ErrorCode::invalid_input, fmt::format("{} is a matrix of {} ranks, and there are {}", described, matrix->ranks, ranks),
+  return fail(ErrorCode::invalid_input,
+              fmt::format("{} is a matrix of {} ranks, and there are {}", described, matrix->ranks, ranks),
               "name as many ranks with --ranks, or give a matrix of all");
 }
 

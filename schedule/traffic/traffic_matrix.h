@@ -22,11 +22,10 @@ struct TrafficMatrix {
 };
 
 /// Reads a matrix of any of three forms, told apart by how the text begins: .npy (versions 1 to 3), JSON (a list of
-/// lists, or an object with one as "matrix"), else CSV (numbers parted by commas, semicolons, tabs or blanks; # begins a
-/// comment). Whole numbers are bytes; where one has a fraction, numbers are weights: only their ratio counts, to a part
-/// of 2^40 of their sum, and none that is not zero vanishes.
-/// Errors: invalid_input, "NAME:LINE:COLUMN: ..." (of .npy "NAME: byte B: ..."); too_large past max_matrix_ranks and
-/// max_matrix_sum.
+/// lists, or an object with one as "matrix"), else CSV (numbers parted by commas, semicolons, tabs or blanks; # begins
+/// a comment). Whole numbers are bytes; where one has a fraction, numbers are weights: only their ratio counts, to a
+/// part of 2^40 of their sum, and none that is not zero vanishes. Errors: invalid_input, "NAME:LINE:COLUMN: ..." (of
+/// .npy "NAME: byte B: ..."); too_large past max_matrix_ranks and max_matrix_sum.
 Result<TrafficMatrix> parse_traffic(std::string_view text, std::string_view name);
 
 /// Who is how popular: the ranks' experts, `experts` of each, stand in an order drawn by `seed`; the k-th is chosen in

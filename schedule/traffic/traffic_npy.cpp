@@ -123,12 +123,12 @@ Result<TrafficMatrix> parse_traffic_npy(std::string_view bytes, std::string_view
   const char order = header->descr.empty() ? '?' : header->descr.front();
   const auto read = reader_of(header->descr.empty() ? "" : header->descr.substr(1));
   if (std::string_view("<>|=").find(order) == std::string_view::npos || !read) {
-    return fail_npy(name, magic_size,
-                    fmt::format("the type '{}' is not one of numbers", printable_line(header->descr)),
+    return fail_npy(name, magic_size, fmt::format("the type '{}' is not one of numbers", printable_line(header->descr)),
                     "save int64, or another integer or float32, float64");
   }
   if (header->shape.size() != 2 || header->shape[0] != header->shape[1] || header->shape[0] == 0) {
-    return fail_npy(name, magic_size, fmt::format("the shape is ({}), no square matrix", fmt::join(header->shape, ", ")),
+    return fail_npy(name, magic_size,
+                    fmt::format("the shape is ({}), no square matrix", fmt::join(header->shape, ", ")),
                     "row i has what rank i sends to each rank");
   }
   const std::size_t ranks = header->shape[0];
@@ -138,8 +138,8 @@ Result<TrafficMatrix> parse_traffic_npy(std::string_view bytes, std::string_view
   }
   const std::size_t width = static_cast<std::size_t>(header->descr[2] - '0');
   if (bytes.size() - header->data_offset < ranks * ranks * width) {
-    return fail_npy(name, bytes.size(), fmt::format("the data is cut off: {} x {} numbers of {} bytes are to follow",
-                                                    ranks, ranks, width));
+    return fail_npy(name, bytes.size(),
+                    fmt::format("the data is cut off: {} x {} numbers of {} bytes are to follow", ranks, ranks, width));
   }
   const bool is_swapped = order == '>' && std::endian::native == std::endian::little;
   std::vector<double> values(ranks * ranks);

@@ -64,7 +64,8 @@ Forest spanning_trees(const Schedule& schedule);
 
 /// A forest of equal sums with the weights of every root's trees multiplied by its share, those of no share left out:
 /// how a planner that knows nothing of shares plans them. Nothing changes where shards are equal, one rank is the
-/// root or blocks go from every rank to every rank. Requires: roots in range. Errors: too_large when a weight would pass max_units.
+/// root or blocks go from every rank to every rank. Requires: roots in range. Errors: too_large when a weight would
+/// pass max_units.
 Result<Forest> in_proportion(Forest forest, const Collective& collective);
 
 }  // namespace espalier

@@ -121,7 +121,8 @@ void check_slices(const Schedule& schedule, BreachList& breaches) {
   const BufferParts parts(schedule.collective, schedule.units);
   if (!parts.are_whole()) {
     return breach(fmt::format("the {} units do not divide into the {} {} of {} on {} ranks", schedule.units,
-                              parts.count(), schedule.collective.shares.empty()     ? "equal parts"
+                              parts.count(),
+                              schedule.collective.shares.empty() ? "equal parts"
                               : schedule.collective.has_matrix() ? "blocks"
                                                                  : "shares",
                               to_string(schedule.collective.kind), schedule.collective.rank_count));

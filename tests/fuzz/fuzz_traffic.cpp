@@ -1,5 +1,5 @@
-// Any bytes are read as a traffic matrix, in each form, and as routed tokens, without harm; what is read is a matrix that
-// an all_to_all takes.
+// Any bytes are read as a traffic matrix, in each form, and as routed tokens, without harm; what is read is a matrix
+// that an all_to_all takes.
 
 #include <cstdint>
 #include <string_view>

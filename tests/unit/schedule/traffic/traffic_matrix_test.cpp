@@ -18,8 +18,10 @@ std::string message_of(std::string_view text) {
 }
 
 TEST(TrafficMatrix, CsvIsReadHoweverItIsParted) {
-  for (const char* text : {"0,5\n3,1\n", "# bytes\n0, 5,\n3, 1,\n\n", "0;5\n3;1", "0\t5\r\n3\t1\r\n", "  0 5\n3   1  # end",
-                           "\xEF\xBB\xBF" "0,5e0\n3.0,1\n"}) {
+  for (const char* text :
+       {"0,5\n3,1\n", "# bytes\n0, 5,\n3, 1,\n\n", "0;5\n3;1", "0\t5\r\n3\t1\r\n", "  0 5\n3   1  # end",
+        "\xEF\xBB\xBF"
+        "0,5e0\n3.0,1\n"}) {
     const auto read = parse_traffic(text, "m");
     ASSERT_TRUE(read) << text << read.error().message;
     EXPECT_EQ(read->ranks, 2U);
@@ -108,7 +110,8 @@ TEST(TrafficMatrix, WrongNpyIsRefused) {
             "m: byte 6: the shape is (2, 3), no square matrix");
   EXPECT_EQ(message_of(npy(head + "(2, 2), }", 1, raw<std::int64_t>({0, 5, 3}))),
             "m: byte 152: the data is cut off: 2 x 2 numbers of 8 bytes are to follow");
-  EXPECT_EQ(message_of(npy(head + "(2, 2), }", 1, raw<std::int64_t>({0, 5, -3, 1}))), "m: byte 144: -3: it is below zero");
+  EXPECT_EQ(message_of(npy(head + "(2, 2), }", 1, raw<std::int64_t>({0, 5, -3, 1}))),
+            "m: byte 144: -3: it is below zero");
   EXPECT_EQ(message_of(npy(head + "(2, 2), }", 9, raw<std::int64_t>({0, 5, 3, 1}))),
             "m: byte 6: version 9 of the format is not known");
   EXPECT_EQ(message_of(npy("{'descr': '<c16', 'fortran_order': False, 'shape': (2, 2), }", 1, "")),
