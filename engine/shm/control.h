@@ -21,7 +21,8 @@ struct alignas(128) SharedCall {
   std::atomic<std::uint64_t> sequence;  ///< Of the call; written last.
   CallHeader header;
   union {
-    std::array<SharedPlace, 3> memories;  ///< By Place; none where the memory is not shared.
+    /// By Place; none where the memory is not shared, with its address as the offset in calls with counts per peer.
+    std::array<SharedPlace, 3> memories;
     /// Of a call that is an exchange, an input that fits: it arrives with the call, the first bytes in its cache line.
     std::array<std::byte, 64> input;
   };
@@ -82,7 +83,9 @@ inline constexpr std::uint64_t shm_call_window = 8;
 /// A rank's progress on all its streams to one peer, in one cache line: written by the rank, read by the peer.
 struct alignas(128) SharedStreams {
   std::array<SharedStream, shm_streams_per_pair> streams;
-  std::uint32_t opens_memory;  ///< 1: the rank's device opens memory of the peer's; written as the group is made.
+  // Written as the group is made; 1 for yes.
+  std::uint32_t opens_memory;                                     ///< The rank's device opens memory of the peer's.
+  std::uint32_t reads_memory;                                     ///< The rank reads private memory of the peer's.
   alignas(128) std::array<SharedBlocks, shm_call_window> blocks;  ///< By call; written before it is shown.
 };
 static_assert(sizeof(SharedStreams) == 384 && sizeof(SharedStream) * shm_streams_per_pair <= 64);

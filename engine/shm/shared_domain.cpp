@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 #include <sys/random.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 
 #include "base/check.h"
+#include "base/error_text.h"
 
 namespace espalier::engine {
 
@@ -36,7 +39,15 @@ struct ExportedDirectory {
   std::int32_t fd = 0;
   std::array<std::uint8_t, 16> token = {};
   std::int32_t padding = 0;
+  std::uint64_t address = 0;  ///< Of the token in the process, for who may read its memory.
 };
+
+/// How much of another process' memory is read; -1 and errno where it is not.
+ssize_t read_process(std::int64_t process, std::uint64_t address, void* to, std::size_t bytes) {
+  const iovec into{to, bytes};
+  const iovec from{reinterpret_cast<void*>(address), bytes};
+  return process_vm_readv(static_cast<pid_t>(process), &into, 1, &from, 1, 0);
+}
 
 /// What a buffer holds that names memory of a device.
 struct DeviceMemoryName {
@@ -67,8 +78,12 @@ SharedDomain::~SharedDomain() {
 }
 
 std::string SharedDomain::exported_directory() const {
-  const ExportedDirectory text{getpid(), own_directory_.bytes(), own_directory_.fd(),
-                               directory_in(own_directory_).token, 0};
+  const ExportedDirectory text{getpid(),
+                               own_directory_.bytes(),
+                               own_directory_.fd(),
+                               directory_in(own_directory_).token,
+                               0,
+                               reinterpret_cast<std::uint64_t>(directory_in(own_directory_).token.data())};
   return {reinterpret_cast<const char*>(&text), sizeof(text)};
 }
 
@@ -93,6 +108,9 @@ Result<void> SharedDomain::attach(std::uint32_t rank, std::string_view exported)
   const std::lock_guard lock(mutex_);
   Peer& peer = peers_[rank];
   peer.process = told.process;
+  std::array<std::uint8_t, 16> token{};
+  const ssize_t got = read_process(told.process, told.address, token.data(), token.size());
+  peer.is_read = got == static_cast<ssize_t>(token.size()) && token == told.token;
   peer.directory = std::move(*memory);
   return {};
 }
@@ -100,6 +118,32 @@ Result<void> SharedDomain::attach(std::uint32_t rank, std::string_view exported)
 bool SharedDomain::knows(std::uint32_t rank) const {
   const std::lock_guard lock(mutex_);
   return peers_.contains(rank);
+}
+
+bool SharedDomain::reads(std::uint32_t rank) const {
+  const std::lock_guard lock(mutex_);
+  return peers_.at(rank).is_read;
+}
+
+Result<void> SharedDomain::read(std::uint32_t rank, std::uint64_t address, std::byte* to, std::int64_t bytes) const {
+  std::int64_t process = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    process = peers_.at(rank).process;
+  }
+  while (bytes > 0) {
+    const ssize_t got = read_process(process, address, to, static_cast<std::size_t>(bytes));
+    if (got <= 0) {
+      return fail(
+          ErrorCode::unavailable,
+          fmt::format("the memory of rank {} cannot be read: {}", rank, got == 0 ? "nothing came" : error_text(errno)),
+          "see what that rank reports");
+    }
+    address += static_cast<std::uint64_t>(got);
+    to += got;
+    bytes -= got;
+  }
+  return {};
 }
 
 Result<SharedDomain::Allocation> SharedDomain::allocate(std::int64_t bytes) {

@@ -55,6 +55,11 @@ class SharedDomain {
   /// Maps the directory of a peer. Errors: unavailable when its memory cannot be reached from here.
   Result<void> attach(std::uint32_t rank, std::string_view exported);
   [[nodiscard]] bool knows(std::uint32_t rank) const;
+  /// Whether the system lets this process read private memory of the peer's (process_vm_readv): where it may trace it.
+  /// Requires: knows(rank).
+  [[nodiscard]] bool reads(std::uint32_t rank) const;
+  /// Copies private memory of the peer's, by its address there. Errors: unavailable. Requires: reads(rank).
+  Result<void> read(std::uint32_t rank, std::uint64_t address, std::byte* to, std::int64_t bytes) const;
 
   struct Allocation {
     std::byte* data = nullptr;
@@ -100,6 +105,7 @@ class SharedDomain {
   };
   struct Peer {
     std::int64_t process = 0;
+    bool is_read = false;  ///< Its private memory, by this process.
     SharedMemory directory;
     std::map<std::uint32_t, Mapped> buffers;  ///< By slot.
   };

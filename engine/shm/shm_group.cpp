@@ -50,7 +50,9 @@ Result<void> ShmGroup::share_control() {
                                own_kernel_site()};
   for (std::uint32_t member = 0; member < size; ++member) {
     const bool opens = info_.is_reached[member] && transport_.opens_memory_of(info_.members[member]);
+    const bool reads = info_.is_reached[member] && domain().reads(info_.members[member]);
     this->control().streams(member).opens_memory = opens ? 1 : 0;
+    this->control().streams(member).reads_memory = reads ? 1 : 0;
   }
   const std::string_view own(reinterpret_cast<const char*>(&own_place), sizeof(own_place));
   rendezvous::ControlPlane& plane = transport_.control();
@@ -178,7 +180,10 @@ SharedPlace ShmGroup::place_of(const StreamCall& call, Place place, std::int64_t
   if (bytes == 0) return {control_.id, 0};  // Nobody touches it.
   const MemoryPlace& at = call.buffers->registered[static_cast<std::size_t>(place)];
   const Registration* registration = at.memory == nullptr ? nullptr : at.memory->registration(&transport_);
-  if (registration == nullptr) return {};
+  if (registration == nullptr) {
+    const std::byte* base = call.buffers->base[static_cast<std::size_t>(place)];
+    return {{}, call.program->has_counts ? reinterpret_cast<std::int64_t>(base) : 0};
+  }
   return {static_cast<const SharedRegistration*>(registration)->id(), at.offset};
 }
 

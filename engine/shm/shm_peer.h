@@ -34,7 +34,9 @@ class ShmPeer {
         marked_(&marked),
         doorbell_(&domain.doorbell_of(peer.rank)),
         opens_theirs_(own.streams(peer.member).opens_memory != 0),
-        opens_ours_(theirs.streams(self.member).opens_memory != 0) {}
+        opens_ours_(theirs.streams(self.member).opens_memory != 0),
+        reads_theirs_(own.streams(peer.member).reads_memory != 0),
+        reads_ours_(theirs.streams(self.member).reads_memory != 0) {}
 
   /// Whether the peer has entered the call; from then on `call` is what it called. Sets error when the ranks
   /// disagree, or the peer has left.
@@ -91,6 +93,16 @@ class ShmPeer {
   /// Whether this rank's device opens memory of the peer's, and the peer's that of this rank's.
   [[nodiscard]] bool opens_theirs() const { return opens_theirs_; }
   [[nodiscard]] bool opens_ours() const { return opens_ours_; }
+  /// Whether this rank reads private memory of the peer's, and the peer that of this rank.
+  [[nodiscard]] bool reads_theirs() const { return reads_theirs_; }
+  [[nodiscard]] bool reads_ours() const { return reads_ours_; }
+  /// Of a call with counts per peer: copies from the peer's block for this rank, which is in private memory. Errors:
+  /// those of SharedDomain::read.
+  Result<void> read_block(std::uint64_t sequence, std::int64_t offset, std::byte* to, std::int64_t bytes) const {
+    const auto base = call(sequence).memories[static_cast<std::size_t>(engine::Place::send)].offset;
+    const std::int64_t address = base + theirs_blocks(sequence).sent.offset + offset;
+    return domain_->read(peer_.rank, static_cast<std::uint64_t>(address), to, bytes);
+  }
   [[nodiscard]] SharedDomain& domain() { return *domain_; }
   /// Streams between all members of this machine.
   [[nodiscard]] std::int64_t stream_count() const {
@@ -133,6 +145,8 @@ class ShmPeer {
   Doorbell* doorbell_;
   bool opens_theirs_;
   bool opens_ours_;
+  bool reads_theirs_;
+  bool reads_ours_;
   bool is_marked_ = false;
   std::uint64_t agreed_ = UINT64_MAX;  ///< The last call that the peer was seen to have entered like this rank.
 

@@ -12,9 +12,12 @@ constexpr std::uint32_t reduce_stream = 0;
 constexpr std::int64_t uncached_message_bytes = std::int64_t{8} << 20;
 
 /// How the ops of a call move: `pull`, the destination reads the source's memory; `push`, the source writes the
-/// destination's; `halves`, both, the source the first half of each op; `staged`, through memory in between, because
-/// what they would touch is private.
-enum class CopyMode : std::uint8_t { pull, push, halves, staged };
+/// destination's; `halves`, both, the source the first half of each op; `read`, the destination has the system read the
+/// source's private memory; `staged`, through memory in between, because what they would touch is private.
+enum class CopyMode : std::uint8_t { pull, push, halves, read, staged };
+
+/// From this size on a block that is read by the system is there sooner than one that is staged.
+constexpr std::int64_t least_read_bytes = std::int64_t{16} << 10;
 
 /// From this size on two cores copy an op faster than one.
 constexpr std::int64_t halved_op_bytes = std::int64_t{32} << 10;
@@ -26,12 +29,16 @@ std::int64_t first_half(const Op& op) { return op.bytes < halved_op_bytes ? 0 : 
 struct CallEnd {
   const SharedCall& call;
   bool is_opened;
+  bool is_read;  ///< Its private memory, by the other end.
 
   /// Whether the other end reaches all that it calls with, or, with counts per peer, what `place` says.
   [[nodiscard]] bool is_reached(Place place) const {
     if (call.header.has_counts == 0) return shares_all(call) && (call.on_device == 0 || is_opened);
     const auto at = static_cast<std::size_t>(place);
-    return !call.memories[at].buffer.is_none() && ((call.on_device >> at & 1U) == 0 || is_opened);
+    return !call.memories[at].buffer.is_none() && (is_on_host(place) || is_opened);
+  }
+  [[nodiscard]] bool is_on_host(Place place) const {
+    return (call.on_device >> static_cast<unsigned>(place) & 1U) == 0;
   }
 };
 
@@ -41,7 +48,8 @@ struct CallEnd {
 /// pushed: the source has just written the data and has them in its cache. Where the memory to be reached is private, a
 /// copy takes the other mode; a reduction, and a copy between two private memories, is staged. Memory of a device is
 /// private to ranks whose device does not open it.
-CopyMode copy_mode_of(std::uint32_t number, const CallEnd& source, const CallEnd& destination) {
+/// Blocks of calls with counts per peer are read where the system allows it. `bytes`: of the block.
+CopyMode copy_mode_of(std::uint32_t number, const CallEnd& source, const CallEnd& destination, std::int64_t bytes) {
   const bool can_pull = source.is_reached(Place::send);
   if (number == reduce_stream) return can_pull ? CopyMode::pull : CopyMode::staged;
   const CollectiveKind kind = source.call.header.kind;
@@ -53,7 +61,10 @@ CopyMode copy_mode_of(std::uint32_t number, const CallEnd& source, const CallEnd
   }
   if (can_pull && (is_broadcast || kind == CollectiveKind::scatter)) return CopyMode::pull;
   if (destination.is_reached(Place::receive)) return CopyMode::push;
-  return can_pull ? CopyMode::pull : CopyMode::staged;
+  if (can_pull) return CopyMode::pull;
+  const bool is_read = source.call.header.has_counts != 0 && source.is_read && bytes >= least_read_bytes &&
+                       source.is_on_host(Place::send) && destination.is_on_host(Place::receive);
+  return is_read ? CopyMode::read : CopyMode::staged;
 }
 
 /// How many of a call's ops a counter of all calls has reached; ops before `base` are those of earlier calls.
@@ -108,11 +119,11 @@ class ShmSender final : public Sender {
     while (given_ < index) marks_[given_++ % most_copies] = queue_->mark();
     if (mode_ == CopyMode::halves) {
       copy_out(call_->op(index), first_half(call_->op(index)));
-    } else if (mode_ != CopyMode::pull) {
+    } else if (!is_passive()) {
       if (!has_room(index)) return false;
       copy_out(call_->op(index), INT64_MAX);
     }
-    marks_[index % most_copies] = mode_ == CopyMode::pull ? 0 : queue_->mark();
+    marks_[index % most_copies] = is_passive() ? 0 : queue_->mark();
     given_ = index + 1;
     publish_copied();
     return true;
@@ -123,7 +134,7 @@ class ShmSender final : public Sender {
   [[nodiscard]] bool has_room(std::uint32_t index) {
     const std::uint64_t number = base_ + index + 1;
     if (mode_ == CopyMode::push) return index < call_->stream->initial_credits || received_.reaches(number);
-    if (mode_ == CopyMode::pull || mode_ == CopyMode::halves) return false;
+    if (is_passive() || mode_ == CopyMode::halves) return false;
     if (number > own_.slot_count && !received_.reaches(number - own_.slot_count)) return false;
     slot_ = staging_.data + (number - 1) % own_.slot_count * own_.slot_bytes;
     return true;
@@ -152,18 +163,22 @@ class ShmSender final : public Sender {
   [[nodiscard]] bool is_settled() override { return received_.reaches(base_) || peer_.has_left(); }
 
  private:
+  /// Whether the peer alone moves the bytes.
+  [[nodiscard]] bool is_passive() const { return mode_ == CopyMode::pull || mode_ == CopyMode::read; }
+
   /// `open`, once the peer has entered.
   bool begin(const StreamCall& call) {
     const std::uint64_t sequence = call.header->sequence;
-    const SharedCall& own = peer_.own_call(sequence);
-    mode_ = copy_mode_of(stream_number_, {own, peer_.opens_ours()}, {peer_.call(sequence), peer_.opens_theirs()});
+    mode_ = copy_mode_of(stream_number_, {peer_.own_call(sequence), peer_.opens_ours(), peer_.reads_ours()},
+                         {peer_.call(sequence), peer_.opens_theirs(), false}, call.stream->block.bytes);
     const bool writes = mode_ == CopyMode::push || mode_ == CopyMode::halves;
     if (writes && !map_memories(peer_, call, theirs_)) return false;
     if (mode_ == CopyMode::staged && !make_staging(call)) return false;
     call_ = &call;
     queue_ = call.queue;
     given_ = copied_ = 0;
-    is_uncached_ = mode_ == CopyMode::staged && call.program->message_bytes >= uncached_message_bytes;
+    const bool may_be_uncached = mode_ == CopyMode::staged || (mode_ == CopyMode::push && call.program->has_counts);
+    is_uncached_ = may_be_uncached && call.program->message_bytes >= uncached_message_bytes;
     return true;
   }
 
@@ -253,14 +268,16 @@ class ShmReceiver final : public Receiver {
 
   bool open(const StreamCall& call) override { return peer_.has_entered(call) && begin(call); }
 
-  [[nodiscard]] bool places(std::uint32_t) const override { return mode_ == CopyMode::push; }
+  [[nodiscard]] bool places(std::uint32_t) const override { return mode_ == CopyMode::push || mode_ == CopyMode::read; }
 
   bool allow(std::uint32_t index) override {
+    if (mode_ == CopyMode::read && !read(index)) return false;
     release(index);
     return true;
   }
 
   std::uint32_t arrived() override {
+    has_read_ = false;
     if (mode_ != CopyMode::push) return released_;
     return count_since(sent_.read(), base_, call_->stream->op_count);
   }
@@ -300,11 +317,29 @@ class ShmReceiver final : public Receiver {
   void close() override { base_ += call_->stream->op_count; }
 
  private:
+  /// One op at a time, so that the other streams have their turns. False: later, or never, with the error set.
+  bool read(std::uint32_t index) {
+    if (has_read_) return false;
+    has_read_ = true;
+    const Op& op = call_->op(index);
+    for (std::uint32_t i = 0; i < op.piece_count; ++i) {
+      const Piece& piece = call_->pieces(op)[i];
+      const auto done = peer_.read_block(call_->header->sequence, piece.source.offset, call_->buffers->at(piece.target),
+                                         piece.length);
+      if (!done) {
+        call_->error->set_broken(done.error());
+        return false;
+      }
+    }
+    *call_->bytes_passed += static_cast<std::uint64_t>(op.bytes);
+    return true;
+  }
+
   /// `open`, once the peer has entered.
   bool begin(const StreamCall& call) {
     const std::uint64_t sequence = call.header->sequence;
-    mode_ = copy_mode_of(stream_number_, {peer_.call(sequence), peer_.opens_theirs()},
-                         {peer_.own_call(sequence), peer_.opens_ours()});
+    mode_ = copy_mode_of(stream_number_, {peer_.call(sequence), peer_.opens_theirs(), peer_.reads_theirs()},
+                         {peer_.own_call(sequence), peer_.opens_ours(), false}, call.stream->block.bytes);
     const bool reads = mode_ == CopyMode::pull || mode_ == CopyMode::halves;
     if (reads && !map_memories(peer_, call, theirs_)) return false;
     call_ = &call;
@@ -321,6 +356,7 @@ class ShmReceiver final : public Receiver {
   const StreamCall* call_ = nullptr;
   CopyMode mode_ = CopyMode::staged;
   MappedBuffers theirs_;
+  bool has_read_ = false;             ///< Since the executor last asked what has arrived.
   const std::byte* slots_ = nullptr;  ///< The peer's staging memory, once it is known.
   const std::byte* slot_ = nullptr;   ///< The slot of the op that is ready.
   std::uint64_t base_ = 0;
