@@ -118,7 +118,9 @@ class Maker {
   [[nodiscard]] double n() const { return static_cast<double>(of_.ranks); }
   [[nodiscard]] double local() const { return n() / static_cast<double>(of_.machines); }
   [[nodiscard]] bool is_one_a_machine() const { return of_.machines > 1 && of_.machines == of_.ranks; }
-  [[nodiscard]] bool has_nvls() const { return of_.nvls_channels > 0 && of_.nvls.channels >= 2; }
+  [[nodiscard]] bool has_nvls() const {
+    return of_.nvls_channels > 0 && of_.nvls.channels >= (constants_.counts_nvls_whole ? 1 : 2);
+  }
 
   [[nodiscard]] std::size_t generation() const {
     const int capability = of_.era.capability;
@@ -295,6 +297,7 @@ double NcclChoices::seconds(const NcclWay& way, Bytes size, std::int64_t element
 
 std::uint32_t NcclChoices::channels(const NcclWay& way, Bytes size, std::int64_t element_size) const {
   if (way.shape == Shape::nvls || way.shape == Shape::nvls_tree) return of_.nvls_channels;
+  if (way.shape == Shape::pat) return of_.channels;
   const std::size_t p = protocol_index(way.protocol);
   constexpr std::int64_t threads = 512, of_ll128 = 640, few_threads = 256;
   std::int64_t least = p == simple ? threads * 64 : (p == ll ? threads : of_ll128) * 8;

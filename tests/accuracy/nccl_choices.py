@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What NCCL itself chooses, against what `espalier nccl` says: algorithm and protocol by size, channels, rings, trees.
 
-    nccl_choices.py ESPALIER FOLDER [--json] [--version 2.30] [--only WORD] [--show]
+    nccl_choices.py ESPALIER FOLDER [--json] [--version 2.30] [--only WORD] [--show] [--check]
 
 FOLDER has VERSION.jsonl files, a communicator a line, and the machines' topology files of NCCL in a folder xml or in
 xml.tar.xz (tests/accuracy/nccl-choices/README.md says what is in them). Each distinct machine is imported; several become
@@ -19,6 +19,7 @@ import tarfile
 import tempfile
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
+LEAST = {"all, one box": 97.0, "all, several boxes": 95.0}  # Percent of picks, rings, trees and channels, with --check.
 SMALLEST, LARGEST = 1 << 10, 1 << 33
 
 
@@ -161,6 +162,8 @@ def compare(line, ours):
             is_equal = run[1] == f"{choice['algorithm']}/{choice['protocol']}"
             equal += is_equal
             channels += is_equal and run[2] == choice["channels"]
+            if is_equal and run[2] != choice["channels"]:
+                differs.append(f"{collective} {size // 2}: {run[1]} on {choice['channels']} channels, NCCL {run[2]}")
             if not is_equal:
                 differs.append(f"{collective} {size // 2}: {choice['algorithm']}/{choice['protocol']}, NCCL {run[1]}")
         result[collective] = (equal, sizes, channels)
@@ -223,6 +226,7 @@ def main():
     parser.add_argument("--version", help="only this one, such as 2.30")
     parser.add_argument("--only", help="only communicators whose name has this word")
     parser.add_argument("--show", action="store_true", help="what differs, on standard error")
+    parser.add_argument("--check", action="store_true", help="fail below what is to hold")
     options = parser.parse_args()
     versions, refused = {}, []
     with tempfile.TemporaryDirectory() as kept:
@@ -252,6 +256,10 @@ def main():
                 if options.show and differs:
                     print(f"{line['name']} ({version}, NVLS {line['nvlsSupport']}): " + "; ".join(differs[:6]), file=sys.stderr)
             versions[version] = summarize(rows)
+    short = [f"NCCL {version}, {group}: {entry[what]} % of {what}, {least} at least" for version, summary in versions.items() for group, least in LEAST.items()
+             for entry in [summary.get(group, {})] for what in ("picks", "channels", "rings", "trees") if entry.get(what, 100) < least]
+    if options.check and (short or refused or not versions):
+        sys.exit("\n".join(short + refused) or "nothing was compared")
     if options.json:
         print(json.dumps({"versions": versions, "refused": refused}, indent=1))
         return

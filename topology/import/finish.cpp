@@ -153,7 +153,7 @@ class Finisher {
                               .multicast = adds,
                               .reduction = adds,
                               .host = plain_name(node.host),
-                              .model = node.kind == NodeKind::cpu ? plain_name(node.model) : std::string()});
+                              .model = node.kind == NodeKind::gpu ? std::string() : plain_name(node.model)});
     }
     for (const DraftLink& link : draft_.links) add_link(link, ids);
     auto topology = std::move(builder_).build(printable_line(options_.name));
@@ -234,7 +234,7 @@ const GpuGeneration* generation_of(const Draft& draft, const Preset* preset) {
   if (preset != nullptr) return find_generation(preset->generation);
   const GpuGeneration* found = nullptr;
   for (const DraftNode& node : draft.nodes) {
-    if (node.model.empty() || node.kind == NodeKind::cpu) continue;
+    if (node.model.empty() || node.kind != NodeKind::gpu) continue;
     const GpuGeneration* const own = find_generation(node.model);
     if (own == nullptr || (found != nullptr && found->profile != own->profile)) return nullptr;
     found = own;

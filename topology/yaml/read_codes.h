@@ -44,7 +44,7 @@ constexpr Code not_a_switch = "T033";
 constexpr Code no_ranks = "T034";
 constexpr Code unreachable = "T035";
 constexpr Code not_a_rank = "T036";
-constexpr Code not_a_processor = "T037";
+constexpr Code has_no_model = "T037";
 
 // Links.
 constexpr Code unknown_node = "T040";

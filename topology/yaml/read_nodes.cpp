@@ -66,10 +66,10 @@ Node read_node(const Fields& fields, const Scope& scope) {
   if (const auto rail = fields.integer("rail", 0, INT32_MAX)) node.rail = static_cast<std::int32_t>(*rail);
   node.host = fields.text("host").value_or(scope.host);
   node.model = fields.text("model").value_or("");
-  if (!node.model.empty() && kind && node.kind != NodeKind::cpu) {
+  if (!node.model.empty() && kind && node.kind != NodeKind::cpu && node.kind != NodeKind::nic) {
     fields.error(fields.mark_of("model"),
-                 {read_codes::not_a_processor, fmt::format("a {} cannot have 'model'", to_string(node.kind)),
-                  "it says what processor a cpu node is; the machine's 'profile' knows its GPUs"});
+                 {read_codes::has_no_model, fmt::format("a {} cannot have 'model'", to_string(node.kind)),
+                  "it says what processor a cpu is, or which card a nic is; the machine's 'profile' knows its GPUs"});
     node.model.clear();
   }
   return node;

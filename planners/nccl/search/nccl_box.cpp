@@ -202,7 +202,7 @@ class NcclBoxMaker {
     for (const LinkId id : topology_.out_links(nic)) {
       if (kind_of(topology_, id) == LinkKind::network) port += nominal_rate(topology_, id);
     }
-    add_net(place, port > 0 ? static_cast<float>(port) : slot);
+    add_net(place, port > 0 ? static_cast<float>(port) : slot, card_of(nic));
     connect_both(place, parent, BoxLink::Kind::pcie, node_is_processor(parent) ? no_limit : slot);
   }
 
@@ -210,9 +210,19 @@ class NcclBoxMaker {
     return box_.nodes_[place].kind == Kind::processor;
   }
 
-  void add_net(std::uint32_t nic, float port) {
+  /// A NIC is a card of its own, but where files give it the GUID and port of others. Up to 2.27 NCCL reads GUIDs that
+  /// begin with 0x alone, and takes all others for the same.
+  [[nodiscard]] std::string card_of(NodeId nic) const {
+    const std::string& model = node(nic).model;
+    constexpr std::uint32_t reads_all = 2028;
+    if (model.empty()) return node(nic).id;
+    if (box_.era_.version >= reads_all || model.starts_with("guid-0x")) return model;
+    return "guid-0" + model.substr(std::min(model.size(), model.rfind("-port-")));
+  }
+
+  void add_net(std::uint32_t nic, float port, std::string card) {
     const std::uint32_t net = add(Kind::net);
-    box_.nets_.push_back({net, port, -1});
+    box_.nets_.push_back({net, port, -1, std::move(card)});
     connect_both(nic, net, BoxLink::Kind::network, port);
   }
 
@@ -252,7 +262,7 @@ class NcclBoxMaker {
       }
       if (port <= 0) continue;
       const std::uint32_t nic = add(Kind::nic);
-      add_net(nic, static_cast<float>(port));
+      add_net(nic, static_cast<float>(port), node(rank).id);
       for (const std::uint32_t id : box_.nodes_[place_[rank.index()]].out) {
         if (box_.links_[id].kind != BoxLink::Kind::pcie) continue;
         connect_both(nic, box_.links_[id].to, BoxLink::Kind::pcie, static_cast<float>(port));

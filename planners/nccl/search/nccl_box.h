@@ -60,6 +60,7 @@ class NcclBox {
     std::uint32_t node = 0;
     float rate = 0;      ///< Of its port, GB/s that are left.
     int local_gpu = -1;  ///< The GPU that is nearest and prefers it.
+    std::string card;    ///< NICs of one card share its rate.
   };
 
   /// Of the ranks of one machine. Nothing where the machine is not of a kind that NCCL's rules are known for: its ranks

@@ -101,7 +101,9 @@ class Connector {
   /// Where channels leave by another NIC than they came in by, every other machine takes them in pairs the other way
   /// round.
   [[nodiscard]] std::uint32_t swapped(std::uint32_t channel, std::size_t machine) const {
-    const bool swaps = members_[machine].graphs.ring.cross_nic == 2 && made_.ring.channels % 2 == 0 && machine % 2 == 1;
+    constexpr std::uint32_t by_machine = 2028;  // Before, where any machine has such rings.
+    const NcclGraph& of = made_.era.version < by_machine ? made_.ring : members_[machine].graphs.ring;
+    const bool swaps = of.cross_nic == 2 && made_.ring.channels % 2 == 0 && machine % 2 == 1;
     return swaps ? channel ^ 1 : channel;
   }
 

@@ -318,7 +318,10 @@ std::string NcclBox::signature() const {
     text += fmt::format("{}-{}-{}-{} ", link.from, link.to, static_cast<int>(link.kind), link.rate);
   }
   for (const Gpu& gpu : gpus_) text += fmt::format("g{}:{} ", gpu.number, gpu.rank.index() - gpus_.front().rank.index());
-  for (const Net& net : nets_) text += fmt::format("n{} ", net.rate);
+  for (const Net& net : nets_) {
+    const auto same = std::ranges::find(nets_, net.card, &Net::card);
+    text += fmt::format("n{}:{} ", net.rate, same - nets_.begin());
+  }
   return text;
 }
 

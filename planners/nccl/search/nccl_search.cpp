@@ -288,10 +288,11 @@ class ChannelSearch {
 
   [[nodiscard]] bool may_leave_by(std::uint32_t net, std::uint32_t start, std::size_t step) const {
     const auto channel = static_cast<std::size_t>(made_.channels);
+    const std::vector<NcclBox::Net>& all = box_.nets();
     if (made_.pattern == GraphPattern::tree && net != start) return false;
     if (made_.pattern == GraphPattern::ring && made_.cross_nic == 2) {
       if (made_.channels % 2 == 1 && net != made_.nets[(channel - 1) * 2]) return false;
-    } else if (made_.cross_nic == 0 && net != start) {
+    } else if (made_.cross_nic == 0 && net != start && all[net].card != all[start].card) {
       return false;
     }
     return made_.pattern != GraphPattern::balanced_tree || step == 0 || net == made_.nets[channel * 2 + 1];
@@ -316,13 +317,19 @@ class ChannelSearch {
       const bool is_second = made_.pattern == GraphPattern::ring && made_.cross_nic == 2 && made_.channels % 2 == 1;
       if (is_second && net != made_.nets[(channel - 1) * 2 + 1]) continue;
       made_.nets[channel * 2] = net;
-      port.rate -= rate;
+      take_from_card(port.card, rate);
       if (made_.pattern == GraphPattern::nvls) {
         has_head = try_head(net, all.size(), turn) || has_head;
       } else {
         begin_at(net, turn);
       }
-      port.rate += rate;
+      take_from_card(port.card, -rate);
+    }
+  }
+
+  void take_from_card(const std::string& card, float rate) {
+    for (NcclBox::Net& net : box_.nets()) {
+      if (net.card == card) net.rate -= rate;
     }
   }
 

@@ -58,6 +58,7 @@ class NcclTopologyReader {
                   virtual_.size() == 1 ? "it was left out" : "they were left out");
     }
     mark_racks();
+    keep_odd_cards();
     join_sockets();
     compare_directions();
     return std::move(draft_);
@@ -182,6 +183,24 @@ class NcclTopologyReader {
     return {};
   }
 
+  /// "guid-0x1f-port-1"; kept where it is not a NIC's own (keep_odd_cards).
+  static std::string card_of(xml_node net) {
+    const std::string_view guid = net.attribute("guid").value();
+    return guid.empty() ? std::string() : fmt::format("guid-{}-port-{}", guid, net.attribute("port").as_int(0));
+  }
+
+  /// GUIDs say nothing where every NIC has one of its own, but where NCCL cannot read them: without 0x.
+  void keep_odd_cards() {
+    std::map<std::pair<std::string, std::string>, int> cards;
+    for (const DraftNode& node : draft_.nodes) {
+      if (node.kind == NodeKind::nic) ++cards[{node.host, node.model}];
+    }
+    for (DraftNode& node : draft_.nodes) {
+      if (node.kind != NodeKind::nic || cards[{node.host, node.model}] > 1) continue;
+      if (node.model.starts_with("guid-0x")) node.model.clear();
+    }
+  }
+
   /// Every port of a card is a NIC; the ports share the card's slot.
   Result<void> read_nic(xml_node nic, std::size_t parent, const std::string& bus,
                         const std::optional<Known<Bandwidth>>& rate) {
@@ -209,6 +228,7 @@ class NcclTopologyReader {
       }
       DraftNode port{.id = name.empty() ? fmt::format("nic{}", nics_[host_of(parent)]++) : name, .kind = NodeKind::nic};
       if (above == parent) port.bus = bus;
+      port.model = card_of(net);
       if (*speed > 0) port.port = {{*speed * 125'000}, Origin::captured, draft_.file + ": speed"};
       if (bus.empty()) own = port.port;  // In no slot: nothing else limits it.
       DraftNode same = port;
