@@ -106,6 +106,27 @@ Result<CandidateRun> CandidateRuns::run_profiled(const std::string& algorithm, B
   return result;
 }
 
+Result<planners::Choice> CandidateRuns::choose_as_nccl(Bytes size) {
+  auto picked = run_profiled("nccl", size);
+  if (!picked) return tl::unexpected(picked.error());
+  planners::Choice choice{picked->candidate, picked->report, std::move(picked->why), {}};
+  choice.trials.push_back({choice.candidate, choice.run, 0});
+  for (const planners::Candidate& candidate : candidates_->made) {
+    if (&candidate == choice.candidate) continue;
+    const auto ran = run_profiled(candidate.planner, size);
+    planners::Trial trial{&candidate, tl::unexpected(planners::NoRun::unsupported), 0};
+    if (ran) trial.run = static_cast<const RunReport&>(ran->report);
+    choice.trials.push_back(std::move(trial));
+  }
+  return choice;
+}
+
+Result<planners::Choice> CandidateRuns::choose(Bytes size) {
+  const bool is_of_nccl = std::ranges::all_of(
+      candidates_->made, [&](const planners::Candidate& candidate) { return !times().competes(candidate); });
+  return is_of_nccl ? choose_as_nccl(size) : planners::choose(*candidates_, size, times());
+}
+
 Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size, const sim::Conditions& conditions) {
   if (options_.profile) return run_profiled(algorithm, size);
   if (algorithm == "auto") {

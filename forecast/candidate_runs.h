@@ -66,8 +66,8 @@ class CandidateRuns {
 
   /// What functions that choose ask; without the jitter that is to come. Lives as long as these runs.
   planners::CandidateTimes& times();
-  /// The fastest at a size, with the trials of all.
-  Result<planners::Choice> choose(Bytes size) { return planners::choose(*candidates_, size, times()); }
+  /// The fastest at a size, with the trials of all; where only NCCL's own schedules are there, what NCCL would pick.
+  Result<planners::Choice> choose(Bytes size);
 
   /// One candidate at one size and cut on links alone, without jitter; nothing where it takes longer than the deadline.
   Result<std::optional<RunReport>> evaluate(const planners::Candidate& candidate, Bytes size, const Cut& cut,
@@ -104,6 +104,7 @@ class CandidateRuns {
   Result<Crossover> find_dear_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
   ProfiledRuns& profiled();
   Result<CandidateRun> run_profiled(const std::string& algorithm, Bytes size);
+  Result<planners::Choice> choose_as_nccl(Bytes size);
   const Result<CandidateSimulator>& find_simulator(const planners::Candidate& candidate);
   /// A run as KnownRuns asks for it.
   struct Run {

@@ -1,7 +1,3 @@
-#include <algorithm>
-#include <map>
-#include <set>
-
 #include "tests/property/profile/machines.h"
 #include "tests/support/forecast/run_nccl.h"
 
@@ -57,57 +53,6 @@ TEST(Damage, LikeDamageGivesEqualPredictions) {
   }
   EXPECT_GT(compared, 40U);
   EXPECT_GT(moved, compared / 2);
-}
-
-/// By algorithm and protocol, how long NCCL's own schedules take.
-std::map<std::string, Picoseconds> times_of(const Topology& topology, CollectiveKind kind, Bytes size,
-                                            forecast::ProfiledRuns::Options options) {
-  std::map<std::string, Picoseconds> times;
-  const auto candidates = planners::make_candidates(topology, test::on(topology, kind), planners::nccl_planners(),
-                                                    {.paths = options.profile.paths});
-  if (!candidates) return times;
-  for (const auto& candidate : candidates->made) {
-    for (const sim::Protocol protocol : {sim::Protocol::ll, sim::Protocol::ll128, sim::Protocol::simple}) {
-      options.protocol = protocol;
-      const auto ran = forecast::ProfiledRuns(topology, *candidates, options).run(candidate.planner, size);
-      if (ran) times[candidate.planner + "/" + std::string(sim::to_string(protocol))] = ran->report.elapsed;
-    }
-  }
-  options.protocol.reset();
-  if (const auto ran = forecast::ProfiledRuns(topology, *candidates, options).run("nccl", size)) {
-    times["nccl (" + ran->candidate->planner + "/" + std::string(sim::to_string(ran->protocol)) + ")"] =
-        ran->report.elapsed;
-  }
-  return times;
-}
-
-TEST(Damage, LessHardwareIsNeverFaster) {
-  // Chunks come in whole numbers, so that a machine with fewer channels may fill its pipelines a little better, and
-  // what is sent over fewer ways meets less in queues.
-  constexpr double rounding = 0.06;
-  std::size_t compared = 0;
-  for (std::uint64_t seed = 1000; seed < 1080; ++seed) {
-    Random random(seed);
-    const test::Machine& machine = test::one_of(random, machines());
-    const Topology topology = test::read_machine(machine);
-    const std::vector<Cable> cables = find_cables(topology);
-    const Parts parts = test::parts_of(test::any_damage(random, topology, cables), cables);
-    const auto rest = without(topology, parts, "some");
-    if (!rest) continue;
-    const CollectiveKind kind = test::one_of(random, kinds);
-    const Bytes size = test::one_of(random, sizes);
-    const auto options = test::options_of(machine);
-    const auto before = times_of(topology, kind, size, options), after = times_of(*rest, kind, size, options);
-    for (const auto& [way, time] : after) {
-      const auto known = before.find(way);
-      if (known == before.end()) continue;
-      ++compared;
-      EXPECT_GE(time.seconds(), (1 - rounding) * known->second.seconds())
-          << machine.name << " " << to_string(kind) << " " << size.count << " " << way << " without"
-          << name_of(topology, parts);
-    }
-  }
-  EXPECT_GT(compared, 150U);
 }
 
 }  // namespace

@@ -50,6 +50,22 @@ profile::Profile plain_profile() {
   return profile;
 }
 
+TEST(CandidateRuns, WhereOnlyNcclIsThereWhatItPicksIsChosen) {
+  const Topology topology = machine("dgx-h100-nvls");
+  const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_reduce), planners::nccl_planners());
+  RunOptions how;
+  how.profile = std::make_shared<const Software>(Software{"plain", plain_profile(), {}, {}});
+  CandidateRuns runs(topology, candidates, how);
+  const Bytes size{8 << 20};
+  const auto choice = runs.choose(size);
+  ASSERT_TRUE(choice) << choice.error().message;
+  const auto picked = runs.run("nccl", size);
+  ASSERT_TRUE(picked) << picked.error().message;
+  EXPECT_EQ(choice->candidate, picked->candidate);
+  EXPECT_EQ(choice->run.elapsed.count, picked->report.elapsed.count);
+  EXPECT_EQ(choice->trials.size(), candidates.made.size());
+}
+
 TEST(ProfiledRuns, RingIsItsClosedForm) {
   const Topology topology = machine("dgx-h100-nvls");  // 450 GB/s into one switch
   const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_reduce), planners::nccl_planners());
