@@ -12,7 +12,7 @@
 namespace espalier::report {
 namespace {
 
-constexpr std::size_t max_traffic_cells = 64;   ///< Of a side.
+constexpr std::size_t max_traffic_cells = 64;  ///< Of a side.
 constexpr std::size_t max_traffic_lines = 32;  ///< Ranks.
 
 /// The bytes of a share of the matrix at the largest size of the report.
@@ -82,8 +82,8 @@ ReportTable traffic_table(const PlanReport& report) {
   const double each = bytes_per_share(report);
   const double mean = static_cast<double>(collective.share_sum()) / static_cast<double>(ranks);
   ReportTable table{"traffic-lines",
-                    ranks > max_traffic_lines ? "The ranks that send or receive the most" : "What ranks send and receive",
-                    {{"rank"}, {"sends", true}, {"of the mean", true}, {"receives", true}, {"of the mean", true}},
+                    ranks > max_traffic_lines ? "Ranks that send or receive the most" : "What ranks send and receive",
+                    {{"rank"}, {"sends", true}, {"sends / mean", true}, {"receives", true}, {"receives / mean", true}},
                     {}};
   for (const std::size_t rank : order) {
     const auto times = [&](std::int64_t line) { return fmt::format("{:.2f}", static_cast<double>(line) / mean); };
