@@ -100,6 +100,7 @@ CallArguments arguments_of(const Cell& cell, int rank, int ranks, float* data, f
       arguments.send_blocks = {table.sent, table.sent_at};
       arguments.receive_blocks = {table.received, table.received_at};
       break;
+    case Collective::counts: break;
   }
   return arguments;
 }
@@ -122,8 +123,12 @@ void run_cell(Board& board, Communicator& communicator, int rank, const Options&
   }
   const BlockTable table = blocks_of(cell, rank, options.ranks);
   const CallArguments arguments = arguments_of(cell, rank, options.ranks, data, output, table);
+  std::vector<std::int64_t> received(table.sent.size());
   measure(board, rank, "espalier", options, cell, data, output, [&] {
-    if (Result<void> done = communicator.run(arguments); !done) give_up("a call", done.error());
+    const bool is_of_counts = cell.collective == Collective::counts;
+    const Result<void> done =
+        is_of_counts ? communicator.exchange_counts(table.sent, received) : communicator.run(arguments);
+    if (!done) give_up("a call", done.error());
   });
   if (registered) {
     communicator.free(data);

@@ -14,10 +14,11 @@
 
 namespace espalier::bench {
 
-enum class Collective : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, all_to_all };
+enum class Collective : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, all_to_all, counts };
 
 /// One measurement: float32, sum, root 0. `bytes` is the whole array, of which all_gather contributes and
 /// reduce_scatter keeps one rank's share. An all_to_all is uneven: `bytes` is what the hottest rank receives.
+/// In `counts` each rank tells each other one 64-bit number; what comes is not checked here.
 struct Cell {
   Collective collective = Collective::all_reduce;
   std::size_t bytes = 0;

@@ -2,6 +2,7 @@
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 
+#include <array>
 #include <cstdio>
 #include <vector>
 
@@ -42,6 +43,12 @@ void call(const Cell& cell, int ranks, Buffers& buffers, const Counts& counts) {
       MPI_Alltoallv(data, counts.sent.data(), counts.sent_at.data(), MPI_FLOAT, buffers.output.data(),
                     counts.received.data(), counts.received_at.data(), MPI_FLOAT, MPI_COMM_WORLD);
       break;
+    case Collective::counts: {
+      std::array<std::int64_t, most_ranks> sent{};
+      std::array<std::int64_t, most_ranks> received{};
+      MPI_Alltoall(sent.data(), 1, MPI_INT64_T, received.data(), 1, MPI_INT64_T, MPI_COMM_WORLD);
+      break;
+    }
   }
 }
 

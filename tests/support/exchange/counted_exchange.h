@@ -90,7 +90,7 @@ class CountedSide {
   [[nodiscard]] BlockCounts received() const { return received_.blocks(!exchange_.is_scattered); }
 
   void fill(std::byte* send) const {
-    std::memset(send, 0xEE, send_bytes());
+    std::fill_n(send, send_bytes(), std::byte{0xEE});
     for (std::uint32_t to = 0; to < exchange_.ranks; ++to) {
       visit(sent_, to, [&](std::int64_t at, std::int64_t i) { send[at] = exchange_.value(rank_, to, i); });
     }
