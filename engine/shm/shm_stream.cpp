@@ -18,6 +18,8 @@ enum class CopyMode : std::uint8_t { pull, push, halves, read, staged };
 
 /// From this size on a block that is read by the system is there sooner than one that is staged.
 constexpr std::int64_t least_read_bytes = std::int64_t{16} << 10;
+/// How many ops are read at once.
+constexpr std::uint32_t most_read_ops = 8;
 
 /// From this size on two cores copy an op faster than one.
 constexpr std::int64_t halved_op_bytes = std::int64_t{32} << 10;
@@ -317,21 +319,25 @@ class ShmReceiver final : public Receiver {
   void close() override { base_ += call_->stream->op_count; }
 
  private:
-  /// One op at a time, so that the other streams have their turns. False: later, or never, with the error set.
+  /// A few ops in a row at once, as each asks the system anew whether it may; then the other streams have their turns.
+  /// False: later, or never, with the error set.
   bool read(std::uint32_t index) {
+    if (index < read_) return true;
     if (has_read_) return false;
     has_read_ = true;
-    const Op& op = call_->op(index);
-    for (std::uint32_t i = 0; i < op.piece_count; ++i) {
-      const Piece& piece = call_->pieces(op)[i];
-      const auto done = peer_.read_block(call_->header->sequence, piece.source.offset, call_->buffers->at(piece.target),
-                                         piece.length);
-      if (!done) {
-        call_->error->set_broken(done.error());
-        return false;
-      }
+    // The ops of a block follow each other at both ends.
+    const std::uint32_t end = std::min(index + most_read_ops, call_->stream->op_count);
+    std::int64_t bytes = 0;
+    for (std::uint32_t i = index; i < end; ++i) bytes += call_->op(i).bytes;
+    const Piece& first = call_->pieces(call_->op(index))[0];
+    const auto done =
+        peer_.read_block(call_->header->sequence, first.source.offset, call_->buffers->at(first.target), bytes);
+    if (!done) {
+      call_->error->set_broken(done.error());
+      return false;
     }
-    *call_->bytes_passed += static_cast<std::uint64_t>(op.bytes);
+    read_ = end;
+    *call_->bytes_passed += static_cast<std::uint64_t>(bytes);
     return true;
   }
 
@@ -345,6 +351,7 @@ class ShmReceiver final : public Receiver {
     call_ = &call;
     slots_ = nullptr;
     released_ = 0;
+    read_ = 0;
     return true;
   }
 
@@ -356,6 +363,7 @@ class ShmReceiver final : public Receiver {
   const StreamCall* call_ = nullptr;
   CopyMode mode_ = CopyMode::staged;
   MappedBuffers theirs_;
+  std::uint32_t read_ = 0;            ///< Ops of which the bytes are here.
   bool has_read_ = false;             ///< Since the executor last asked what has arrived.
   const std::byte* slots_ = nullptr;  ///< The peer's staging memory, once it is known.
   const std::byte* slot_ = nullptr;   ///< The slot of the op that is ready.
