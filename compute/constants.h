@@ -5,12 +5,12 @@
 namespace espalier::compute::constants {
 
 // Products.
-inline constexpr double square_tile = 0.99;        ///< Rate of a tile of 128 x 128 over that of 128 x 256.
-inline constexpr double narrow_tile = 0.95;        ///< Of 128 x 64.
-inline constexpr double small_tile = 0.505;        ///< Of 64 x 64.
-inline constexpr double turn = 0.578;              ///< What the empty part of the last turn costs.
-inline constexpr double least_depth = 512;         ///< Of a part of a depth that is cut.
-inline constexpr double split_overhead = 8.0e-6;   ///< Of adding up the parts of a depth that is cut.
+inline constexpr double square_tile = 0.99;       ///< Rate of a tile of 128 x 128 over that of 128 x 256.
+inline constexpr double narrow_tile = 0.95;       ///< Of 128 x 64.
+inline constexpr double small_tile = 0.505;       ///< Of 64 x 64.
+inline constexpr double turn = 0.578;             ///< What the empty part of the last turn costs.
+inline constexpr double least_depth = 512;        ///< Of a part of a depth that is cut.
+inline constexpr double split_overhead = 8.0e-6;  ///< Of adding up the parts of a depth that is cut.
 inline constexpr double kernel_overhead = 4.6e-6;
 
 // Attention.
@@ -35,11 +35,11 @@ inline constexpr double gradient_writes = 1.28;    ///< Of weights.
 inline constexpr double fused_gradient_bytes = 8;  ///< Per weight, added in fp32 by the product.
 inline constexpr double mixed_gradient_bytes = 3.5;
 inline constexpr double mixed_bytes = 17;  ///< Per half layer, of casts of activations.
-inline constexpr double cast = 4;          ///< Bytes per element cast to fp8, both ways round.
+inline constexpr double cast = 10.7;       ///< Bytes per element cast to fp8, both ways round.
 
 // The loss, bytes per score.
 inline constexpr double loss = 51.7;
-inline constexpr double fused_loss = 20;
+inline constexpr double fused_loss = 24;
 inline constexpr double embedding_back = 0.75;  ///< Of the embedding's gradient.
 
 // The optimizer, bytes per weight at the rate of plain streams.
@@ -52,7 +52,8 @@ inline constexpr double plain_host_forward = 330e-6;
 inline constexpr double plain_host_backward = 1105e-6;
 inline constexpr double gated_host_forward = 480e-6;
 inline constexpr double gated_host_backward = 1646e-6;
-inline constexpr double alone_host = 1.228;  ///< Where a layer is timed on its own.
+inline constexpr double alone_host = 1.228;   ///< Where a layer is timed on its own.
+inline constexpr double trainer_host = 1.93;  ///< How much longer Megatron and its like take to launch.
 inline constexpr double compiled_host = 0.5;
 inline constexpr double product_host = 26.2e-6;  ///< Of one product from Python.
 inline constexpr double attention_host = 46e-6;
@@ -67,10 +68,9 @@ inline constexpr double mixed_kept = 1.03;
 inline constexpr double libraries = 337e6;
 
 // Steps of many ranks.
-inline constexpr double mixing = 2.2;         ///< Power of the mean of the GPU's and the host's time.
-inline constexpr double slowed = 0.1;         ///< Of computing, by calls beside it.
-inline constexpr double last_bucket = 0.08;   ///< Of the calls of gradients, that nothing is left to hide.
-inline constexpr double tensor_hidden = 0.5;  ///< Of the calls of tensor ranks, beside products.
-inline constexpr double gather_again = 1;
+inline constexpr double slowed = 0.35;         ///< Of computing, by calls beside it.
+inline constexpr double last_bucket = 0.25;    ///< Of the calls of gradients, that nothing is left to hide.
+inline constexpr double tensor_hidden = 0.47;  ///< Of the calls of tensor ranks, beside products.
+inline constexpr double gather_again = 0.25;
 
 }  // namespace espalier::compute::constants

@@ -1,9 +1,11 @@
 #include "compute/gpu.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,10 +22,10 @@ constexpr double GiB = 1073741824.0;
 // Rates of attention. H100, third: measured with cuDNN 9.19, second: with FlashAttention 2 (PyTorch 2.11). A100,
 // second: T. Dao, "FlashAttention-2", ICLR 2024, figures 4 to 6 (about 190 TFLOP/s forward, 165 backward at sequences
 // of 8 Ki); first: the same figures' FlashAttention 1. Others: the same parts of their peak.
-constexpr AttentionRates hopper_first{170 * T, 120 * T, 0.8, 1.0, 0.55};
+constexpr AttentionRates hopper_first{345 * T, 145 * T, 0.8, 1.0, 0.55};
 constexpr AttentionRates hopper_second{373 * T, 305 * T, 0.857, 0.92, 0.55};
 constexpr AttentionRates hopper_third{712 * T, 576 * T, 0.72, 0.73, 0.55};
-constexpr AttentionRates ampere_first{110 * T, 90 * T, 0.9, 1.0, 0.55};
+constexpr AttentionRates ampere_first{123 * T, 96 * T, 0.9, 1.0, 0.55};
 constexpr AttentionRates ampere_second{200 * T, 170 * T, 0.9, 0.92, 0.55};
 constexpr AttentionRates volta{40 * T, 30 * T, 0.9, 1.0, 0.55};
 constexpr AttentionRates blackwell{1150 * T, 930 * T, 0.72, 0.73, 0.55};
@@ -34,12 +36,12 @@ constexpr AttentionRates ada{100 * T, 80 * T, 0.9, 0.92, 0.55};
 // B200 and GB200 NVL72 (2024; a GPU's share), B300 and GB300 NVL72 (2025), L40S (2023), RTX PRO 6000 Blackwell Server
 // Edition (2025); AMD Instinct MI250X (a die), MI300X, MI325X. Multiprocessors: the generations' white papers.
 constexpr std::array all = {
-    Gpu{"v100", "NVIDIA V100 SXM, 32 GB", 125 * T, 0, 15.7 * T, 15.7 * T, 900 * GB, 32 * GiB, 0.9, 80, 0.90, 2.3e-6,
-        0.80, volta, volta, volta},
-    Gpu{"a100-40gb", "NVIDIA A100 SXM, 40 GB", 312 * T, 0, 156 * T, 19.5 * T, 1555 * GB, 40 * GiB, 0.9, 108, 0.90,
-        2.3e-6, 0.87, ampere_first, ampere_second, ampere_second},
-    Gpu{"a100-80gb", "NVIDIA A100 SXM, 80 GB", 312 * T, 0, 156 * T, 19.5 * T, 2039 * GB, 80 * GiB, 0.88, 108, 0.90,
-        2.3e-6, 0.87, ampere_first, ampere_second, ampere_second},
+    Gpu{"v100", "NVIDIA V100 SXM, 32 GB", 125 * T, 0, 15.7 * T, 15.7 * T, 900 * GB, 32 * GiB, 0.9, 80, 0.763, 2.3e-6,
+        0.85, volta, volta, volta},
+    Gpu{"a100-40gb", "NVIDIA A100 SXM, 40 GB", 312 * T, 0, 156 * T, 19.5 * T, 1555 * GB, 40 * GiB, 0.85, 108, 0.84,
+        9e-6, 0.84, ampere_first, ampere_second, ampere_second},
+    Gpu{"a100-80gb", "NVIDIA A100 SXM, 80 GB", 312 * T, 0, 156 * T, 19.5 * T, 2039 * GB, 80 * GiB, 0.85, 108, 0.84,
+        9e-6, 0.84, ampere_first, ampere_second, ampere_second},
     Gpu{"h100-pcie", "NVIDIA H100 PCIe, 80 GB", 756 * T, 1513 * T, 378 * T, 51 * T, 2039 * GB, 80 * GiB, 0.89, 114,
         0.752, 2.3e-6, 0.6, hopper_first, hopper_second, hopper_third},
     Gpu{"h100-sxm", "NVIDIA H100 SXM, 80 GB", 989.4 * T, 1978.9 * T, 494.7 * T, 66.9 * T, 3352 * GB, 80 * GiB, 0.89,
@@ -117,6 +119,13 @@ Result<const Gpu*> find_gpu(std::string_view name) {
   if (found != all.end()) return found;
   std::vector<std::string_view> names;
   for (const Gpu& gpu : all) names.push_back(gpu.name);
+  std::vector<std::string_view> longer;
+  std::ranges::copy_if(names, std::back_inserter(longer),
+                       [&](std::string_view each) { return each.starts_with(name); });
+  if (!name.empty() && !longer.empty()) {
+    return fail(ErrorCode::invalid_input, fmt::format("there is no GPU '{}'", name.substr(0, 60)),
+                fmt::format("did you mean {}?", fmt::join(longer, " or ")));
+  }
   return fail(ErrorCode::invalid_input, fmt::format("there is no GPU '{}'", name.substr(0, 60)), suggest(name, names));
 }
 

@@ -1,6 +1,7 @@
 #include "compute/layer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "compute/constants.h"
 #include "compute/product.h"
@@ -16,9 +17,11 @@ class Adder {
   /// x [tokens, depth] times W [columns, depth], `batch` of them; the backward pass has two such.
   void product(std::int64_t tokens, std::int64_t columns, std::int64_t depth, std::int64_t batch = 1) {
     const Precision precision = software_.precision;
-    time_.forward += product_seconds(gpu_, {tokens, columns, depth, batch, precision});
-    time_.backward += product_seconds(gpu_, {tokens, depth, columns, batch, precision}) +
-                      product_seconds(gpu_, {columns, depth, tokens, batch, precision});
+    const auto seconds = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+      return product_seconds(gpu_, {m, n, k, batch, precision}) / software_.products;
+    };
+    time_.forward += seconds(tokens, columns, depth);
+    time_.backward += seconds(tokens, depth, columns) + seconds(columns, depth, tokens);
     if (precision == Precision::fp8) {  // What goes in is cast, and kept as it is and turned.
       const auto rows = static_cast<double>(tokens * batch);
       stream(rows * static_cast<double>(depth) * constants::cast,
@@ -182,6 +185,11 @@ HalfTime feed_forward_half(const Gpu& gpu, const ModelShape& model, const Slice&
   }
   adder.host(model.is_gated);
   return adder.time();
+}
+
+double together(double busy, double host) {
+  const double a = busy * busy, b = host * host;
+  return std::sqrt(std::sqrt(a * a + b * b));
 }
 
 BothWays layer_seconds(const Gpu& gpu, const ModelShape& model, const Slice& slice, const Software& software) {

@@ -22,6 +22,10 @@ HalfTime attention_half(const Gpu& gpu, const ModelShape& model, const Slice& sl
 HalfTime feed_forward_half(const Gpu& gpu, const ModelShape& model, const Slice& slice, const Software& software,
                            bool is_dense);
 
+/// What the host and the GPU take together where calls make each wait for the other now and then: the fourth power
+/// mean.
+double together(double busy, double host);
+
 /// A layer that a rank computes for its own: no collective in between. The GPU waits for the host where that is slower.
 BothWays layer_seconds(const Gpu& gpu, const ModelShape& model, const Slice& slice, const Software& software);
 

@@ -81,7 +81,8 @@ struct Software {
   Precision precision = Precision::bf16;  ///< Of the large products; attention is never computed in fp8.
   bool is_mixed = false;                  ///< Weights are kept in fp32 and cast at every use (autocast).
   bool has_dropout = false;
-  double host = 1;  ///< How much longer than the measured host this one takes to launch.
+  double products = 1;  ///< Rate of products over that of today's libraries.
+  double host = 1;      ///< How much longer than the measured host this one takes to launch.
 
   /// Of activations, and of attention.
   [[nodiscard]] Precision activations() const { return precision == Precision::fp8 ? Precision::bf16 : precision; }

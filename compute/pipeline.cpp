@@ -18,7 +18,6 @@ class Pipeline {
       : shape_(shape),
         stages_(shape.places * shape.virtual_stages),
         all_(shape.micro_batches * shape.virtual_stages),
-        interleaves_(shape.virtual_stages > 1 && shape.micro_batches % shape.places == 0),
         through_{std::vector<double>(count(), -1), std::vector<double>(count(), -1)} {}
 
   double run() {
@@ -73,17 +72,13 @@ class Pipeline {
 
   [[nodiscard]] std::int64_t forwards_ahead(std::int64_t place) const {
     const std::int64_t behind = shape_.places - place - 1;
-    if (!interleaves_) return std::min(all_, behind * shape_.virtual_stages + (shape_.virtual_stages - 1));
+    if (shape_.virtual_stages == 1) return std::min(all_, behind);
     if (shape_.micro_batches == shape_.places) return all_;
     return std::min(all_, 2 * behind + (shape_.virtual_stages - 1) * shape_.places);
   }
 
   [[nodiscard]] Pass turn(std::int64_t place, bool is_forward, std::int64_t number) const {
     const std::int64_t v = shape_.virtual_stages;
-    if (!interleaves_) {
-      const std::int64_t own = is_forward ? number % v : v - 1 - number % v;
-      return {is_forward, number / v, own * shape_.places + place};
-    }
     const std::int64_t round = number / (shape_.places * v), in_round = number / shape_.places % v;
     const std::int64_t own = is_forward ? in_round : v - 1 - in_round;
     return {is_forward, round * shape_.places + number % shape_.places, own * shape_.places + place};
@@ -92,7 +87,6 @@ class Pipeline {
   const PipelineShape& shape_;
   std::int64_t stages_;
   std::int64_t all_;
-  bool interleaves_;
   std::vector<double> through_[2];
 };
 

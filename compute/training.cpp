@@ -12,14 +12,6 @@
 namespace espalier::compute {
 namespace {
 
-/// What the host and the GPU take together where each waits for the other now and then.
-double mix(double busy, double host) {
-  const double power = constants::mixing;
-  if (busy <= 0 || host <= 0) return busy + host;
-  const double larger = std::max(busy, host), part = std::min(busy, host) / larger;
-  return larger * std::pow(1 + std::pow(part, power), 1 / power);
-}
-
 /// What the ranks of one place do, half a layer after the other.
 class Place {
  public:
@@ -80,9 +72,9 @@ class Place {
     const HalfTime first = attention.with(plan_.recompute), second = other.with(plan_.recompute);
     // A collective that another follows in the backward pass of sequence parallelism gathers the input again.
     const double extra = plan_.slice.is_sequence_parallel ? 2 * (1 - hidden) * 0.5 * tensor_calls() : 0;
-    return {mix(first.forward + second.forward + calls, first.host_forward + second.host_forward),
-            mix(first.backward + second.backward + calls * (again ? 2 : 1) + extra * constants::gather_again,
-                first.host_backward + second.host_backward)};
+    return {together(first.forward + second.forward + calls, first.host_forward + second.host_forward),
+            together(first.backward + second.backward + calls * (again ? 2 : 1) + extra * constants::gather_again,
+                     first.host_backward + second.host_backward)};
   }
 
   const Gpu& gpu_;
@@ -143,6 +135,16 @@ Weights weights_of_place(const TrainingPlan& plan, std::int64_t place) {
   return weights;
 }
 
+/// Of the place that has the most.
+Weights weights_of_fullest(const TrainingPlan& plan) {
+  Weights most = weights_of_place(plan, 0);
+  for (std::int64_t place = 1; place < plan.pipeline; ++place) {
+    const Weights here = weights_of_place(plan, place);
+    if (here.shared + here.experts > most.shared + most.experts) most = here;
+  }
+  return most;
+}
+
 double sharers(const TrainingPlan& plan) {
   const std::int64_t replicas = plan.data * plan.slice.context;
   return static_cast<double>(plan.shard_group > 0 ? std::min(plan.shard_group, replicas) : replicas);
@@ -167,6 +169,9 @@ Result<void> check(const TrainingPlan& plan) {
                 fmt::format("{} layers are fewer than pipeline x virtual_stages {}", model.layers,
                             plan.pipeline * plan.virtual_stages),
                 "give more layers, or a shorter pipeline");
+  }
+  if (plan.virtual_stages > 1 && plan.micro_batches() % plan.pipeline != 0) {
+    return refuse("micro-batches", plan.micro_batches(), "pipeline", plan.pipeline);
   }
   if (model.experts > 0 && model.experts % slice.expert != 0)
     return refuse("experts", model.experts, "expert", slice.expert);
@@ -197,6 +202,12 @@ MemoryUse memory_of_place(const TrainingPlan& plan, std::int64_t place) {
   MemoryUse use = peak_memory(plan.model, plan.slice, plan.software, plan.recompute, held);
   if (plan.shards == Shards::full) use.working += 4 * weights.largest_layer * 2;  // Two layers, whole, with gradients.
   return use;
+}
+
+double update_seconds(const Gpu& gpu, const TrainingPlan& plan) {
+  const Weights most = weights_of_fullest(plan);
+  const double shares = plan.shards == Shards::none ? 1 : sharers(plan);
+  return optimizer_seconds(gpu, (most.shared + most.experts) / shares, plan.software);
 }
 
 StepTime step_time(const Gpu& gpu, const TrainingPlan& plan, const CallSeconds& calls) {
@@ -237,11 +248,14 @@ StepTime step_time(const Gpu& gpu, const TrainingPlan& plan, const CallSeconds& 
     }
     shape.stages.push_back(time);
   }
-  const double boundary =
-      place.activations() / (plan.slice.is_sequence_parallel ? static_cast<double>(plan.slice.tensor) : 1);
+  // Tensor ranks send a part each, and gather the whole behind.
+  const double boundary = place.activations() / static_cast<double>(plan.slice.tensor);
   const std::int64_t stride = plan.ranks() / plan.pipeline;
-  shape.send = place.call(
-      CallKind::send, {plan.pipeline > 1 ? 2 : 1, stride, std::min<std::int64_t>(stride, plan.slice.tensor)}, boundary);
+  shape.send =
+      place.call(CallKind::send, {plan.pipeline > 1 ? 2 : 1, stride, std::min(stride, plan.slice.tensor)}, boundary);
+  if (plan.pipeline > 1 && !plan.slice.is_sequence_parallel) {
+    shape.send += place.call(CallKind::all_gather, place.tensor(), place.activations());
+  }
   const double piped = pipeline_seconds(shape);
   StepTime step;
   double slowest = 0;
@@ -259,11 +273,7 @@ StepTime step_time(const Gpu& gpu, const TrainingPlan& plan, const CallSeconds& 
   }
   step.bubble = piped - step.forward - step.backward;
   // Gradients and parameters of the place with the most weights.
-  Weights most = first;
-  for (std::int64_t at = 1; at < plan.pipeline; ++at) {
-    const Weights here = weights_of_place(plan, at);
-    if (here.shared + here.experts > most.shared + most.experts) most = here;
-  }
+  const Weights most = weights_of_fullest(plan);
   const CallGroup of_experts{replicas.count / plan.slice.expert, replicas.stride * plan.slice.expert, replicas.at_once};
   const auto both_kinds = [&](CallKind kind, double bytes_each) {
     return place.call(kind, replicas, most.shared * bytes_each) +
@@ -301,8 +311,7 @@ StepTime step_time(const Gpu& gpu, const TrainingPlan& plan, const CallSeconds& 
   };
   step.data = exposed(added, plan.overlaps_gradients && !is_full, last_backward) +
               exposed(gathered, plan.overlaps_parameters && !is_full, next_forward);
-  const double held = most.shared + most.experts;
-  step.optimizer = optimizer_seconds(gpu, held / (plan.shards == Shards::none ? 1 : sharers(plan)), plan.software);
+  step.optimizer = update_seconds(gpu, plan);
   step.seconds = piped + step.data + step.optimizer;
   for (std::int64_t at = 0; at < plan.pipeline; ++at) {
     const MemoryUse use = memory_of_place(plan, at);

@@ -61,6 +61,9 @@ struct StepTime {
 /// What is wrong with the sizes of a plan. Errors: invalid_input, naming two that do not divide.
 Result<void> check(const TrainingPlan& plan);
 
+/// What the update of the weights takes, at the place with the most. Requires: as step_time.
+double update_seconds(const Gpu& gpu, const TrainingPlan& plan);
+
 /// A step in closed form: halves of layers with their calls, a place of the pipeline for all of its ranks.
 ///
 /// The pipeline runs one forward, one backward (1F1B), interleaved where places have several stages; the first place

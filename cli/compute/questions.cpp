@@ -9,6 +9,7 @@
 #include "compute/constants.h"
 #include "compute/layer.h"
 #include "compute/product.h"
+#include "compute/zoo.h"
 
 namespace espalier::cli {
 namespace {
@@ -25,25 +26,37 @@ constexpr std::array<std::pair<std::string_view, compute::Recompute>, 3> recompu
 
 compute::ModelShape read_model(Members& members) {
   compute::ModelShape model;
-  model.layers = members.whole("layers", 1, 1);
-  model.hidden = members.needed("hidden");
-  model.heads = members.needed("heads");
-  model.kv_heads = members.whole("kv_heads", 0);
-  model.head_size = members.whole("head_size", 0);
-  model.feed_forward = members.whole("feed_forward", 0);
-  model.is_gated = members.flag("gated", false);
-  model.is_causal = members.flag("causal", true);
-  model.vocabulary = members.whole("vocabulary", 0);
-  model.is_tied = members.flag("tied", true);
-  model.positions = members.whole("positions", 0);
-  model.experts = members.whole("experts", 0);
-  model.experts_per_token = members.whole("experts_per_token", 1, 1);
-  model.expert_width = members.whole("expert_feed_forward", 0);
-  model.shared_experts = members.whole("shared_experts", 0);
-  model.dense_layers = members.whole("dense_layers", 0);
-  model.query_rank = members.whole("query_rank", 0);
-  model.kv_rank = members.whole("kv_rank", 0);
-  model.rotary_size = members.whole("rotary_size", 0);
+  const std::string name = members.text("model", "");
+  if (!name.empty()) {
+    const auto found = compute::find_model(name);
+    if (found) {
+      model = (*found)->shape;
+    } else {
+      members.refuse(found.error().message, found.error().help);
+    }
+  }
+  const auto size = [&](const char* key, std::int64_t& place, std::int64_t least) {
+    place = members.whole(key, place, least);
+  };
+  size("layers", model.layers, 1);
+  model.hidden = name.empty() ? members.needed("hidden") : members.whole("hidden", model.hidden, 1);
+  model.heads = name.empty() ? members.needed("heads") : members.whole("heads", model.heads, 1);
+  size("kv_heads", model.kv_heads, 0);
+  size("head_size", model.head_size, 0);
+  size("feed_forward", model.feed_forward, 0);
+  model.is_gated = members.flag("gated", model.is_gated);
+  model.is_causal = members.flag("causal", model.is_causal);
+  size("vocabulary", model.vocabulary, 0);
+  model.is_tied = members.flag("tied", model.is_tied);
+  size("positions", model.positions, 0);
+  size("experts", model.experts, 0);
+  size("experts_per_token", model.experts_per_token, 1);
+  size("expert_feed_forward", model.expert_width, 0);
+  size("shared_experts", model.shared_experts, 0);
+  size("dense_layers", model.dense_layers, 0);
+  size("query_rank", model.query_rank, 0);
+  size("kv_rank", model.kv_rank, 0);
+  size("rotary_size", model.rotary_size, 0);
   return model;
 }
 
@@ -66,6 +79,7 @@ compute::Software read_software(Members& members) {
   software.precision = members.take(compute::parse_precision(members.text("precision", "bf16")), software.precision);
   software.is_mixed = members.flag("mixed", false);
   software.has_dropout = members.flag("dropout", false);
+  software.products = members.number("products", 1);
   software.host = members.number("host", 1);
   return software;
 }

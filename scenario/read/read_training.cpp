@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "base/suggest.h"
+#include "compute/zoo.h"
 #include "scenario/read/scenario_codes.h"
 #include "scenario/read/scenario_keys.h"
 #include "scenario/read/scenario_reading.h"
 #include "scenario/workload/trace_forms.h"
 #include "scenario/workload/training.h"
+#include "scenario/workload/training_figures.h"
 #include "scenario/workload/unpack_gzip.h"
 #include "topology/yaml/read_codes.h"
 
@@ -52,8 +54,9 @@ bool read_wholes(TrainingModel& model, const Fields& fields) {
   bool is_fine = true;
   for (const Whole& whole : wholes) {
     if (!fields.has(whole.key)) {
-      if (whole.is_needed) fields.missing(whole.key, fmt::format("such as '{}: 8'", whole.key));
-      is_fine = is_fine && !whole.is_needed;
+      const bool is_known = !whole.is_needed || (fields.has("model") && whole.key != "batch");
+      if (!is_known) fields.missing(whole.key, fmt::format("such as '{}: 8'", whole.key));
+      is_fine = is_fine && is_known;
       continue;
     }
     const auto value = fields.integer(whole.key, whole.low, whole.high);
@@ -111,33 +114,115 @@ bool read_chunks(ScenarioContext& context, const Fields& fields, TrainingModel& 
   return true;
 }
 
+/// `model`: a published one, whose sizes count where the scenario says none itself.
+bool read_named_model(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
+  const auto name = fields.text("model");
+  if (!name) return !fields.has("model");
+  const auto refuse = [&](const Error& error) {
+    context.error(fields.mark_of("model"), scenario_codes::unknown_name, error.message, error.help);
+    return false;
+  };
+  const auto found = compute::find_model(*name);
+  if (!found) return refuse(found.error());
+  const compute::ModelShape& shape = (*found)->shape;
+  const bool is_plain = shape.kv_rank == 0 && shape.shared_experts == 0 && shape.dense_layers == 0 &&
+                        (shape.head_size == 0 || shape.head_size * shape.heads == shape.hidden);
+  if (!is_plain) {
+    return refuse({ErrorCode::unsupported,
+                   fmt::format("{} has heads, attention or experts that a scenario cannot say", *name),
+                   "'espalier compute' answers for it (docs/compute.md)"});
+  }
+  model.layers = shape.layers;
+  model.hidden = shape.hidden;
+  model.heads = shape.heads;
+  model.kv_heads = shape.kv_heads;
+  model.feed_forward = shape.experts > 0 ? shape.inner_of_expert() : shape.feed_forward;
+  model.gated = shape.is_gated;
+  model.sequence = (*found)->sequence;
+  model.vocabulary = shape.vocabulary;
+  model.experts = shape.experts;
+  model.experts_per_token = shape.experts_per_token;
+  return true;
+}
+
+/// `gpu`, or `flops` and `utilisation`; a utilisation counts, whatever the GPU.
+bool read_computing(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
+  const auto name = fields.text("gpu");
+  bool is_fine = name.has_value() || !fields.has("gpu");
+  if (name) {
+    const auto gpu = compute::find_gpu(*name);
+    if (gpu) {
+      model.gpu = *gpu;
+      model.rate.per_second = static_cast<std::int64_t>((*gpu)->bf16);
+      model.memory.count = static_cast<std::int64_t>((*gpu)->memory);
+    } else {
+      context.error(fields.mark_of("gpu"), scenario_codes::unknown_name, gpu.error().message, gpu.error().help);
+      is_fine = false;
+    }
+  }
+  if (!fields.has("flops") && !fields.has("gpu")) {
+    fields.missing("gpu",
+                   "what a rank computes on, such as 'gpu: h100-sxm'; or 'flops: 989 TFLOP/s' and 'utilisation: 0.5'");
+    is_fine = false;
+  } else if (!fields.has("gpu") && !fields.has("utilisation")) {
+    fields.missing("utilisation",
+                   "the part of its flops that a rank reaches, such as 'utilisation: 0.5'; or 'gpu: h100-sxm'");
+    is_fine = false;
+  }
+  if (fields.has("flops")) {
+    const auto rate = read_flop_rate(context, fields, "flops");
+    is_fine = is_fine && rate;
+    if (rate) model.rate = *rate;
+  }
+  const auto utilisation = fields.millionths("utilisation");
+  model.has_utilisation = utilisation.has_value();
+  if (utilisation) model.utilisation_ppm = *utilisation;
+  return is_fine && (utilisation || !fields.has("utilisation"));
+}
+
+/// A step on a known GPU fits into its memory. With --split each row says it instead.
+bool fits_memory(ScenarioContext& context, const Fields& fields, const TrainingModel& model) {
+  if (model.gpu == nullptr || context.options.parallelism) return true;
+  const TrainingFigures figures = figures_of(model);
+  const Bytes need = figures.memory.total();
+  if (need <= figures.capacity) return true;
+  const auto gigabytes = [](Bytes bytes) { return static_cast<double>(bytes.count) / 1e9; };
+  context.error(
+      fields.mark(), scenario_codes::training_refused,
+      fmt::format("a rank at place {} of the pipeline needs {:.1f} GB and has {:.1f}: {:.1f} GB too much (parameters "
+                  "{:.1f}, gradients {:.1f}, optimizer {:.1f}, activations {:.1f})",
+                  figures.place, gigabytes(need), gigabytes(figures.capacity), gigabytes(need - figures.capacity),
+                  gigabytes(figures.memory.parameters), gigabytes(figures.memory.gradients),
+                  gigabytes(figures.memory.optimizer), gigabytes(figures.memory.activations)),
+      model.recomputes
+          ? "use more tensor or pipeline ranks, shard more, or a smaller micro_batch"
+          : "write 'recompute: true', use more tensor or pipeline ranks, shard more, or a smaller micro_batch");
+  return false;
+}
+
 void read_model(ScenarioContext& context, const Fields& fields, const std::vector<Rank>& ranks) {
   TrainingModel model;
-  bool is_fine = read_wholes(model, fields);
-  if (!fields.has("flops")) fields.missing("flops", "what a rank computes, such as 'flops: 989 TFLOP/s'");
-  const auto rate = read_flop_rate(context, fields, "flops");
-  model.gated = fields.boolean("gated").value_or(false);
+  bool is_fine = read_named_model(context, fields, model);
+  is_fine = read_wholes(model, fields) && is_fine;
+  is_fine = read_computing(context, fields, model) && is_fine;
+  model.gated = fields.boolean("gated").value_or(model.gated);
   model.recomputes = fields.boolean("recompute").value_or(false);
   model.sequence_parallel = fields.boolean("sequence_parallel").value_or(false);
   const auto type = read_type(context, fields, "type");
   const auto gradients = read_type(context, fields, "gradients");
-  is_fine = is_fine && rate && (type || !fields.has("type")) && (gradients || !fields.has("gradients"));
-  const auto utilisation = fields.millionths("utilisation");
+  is_fine = is_fine && (type || !fields.has("type")) && (gradients || !fields.has("gradients"));
   const auto optimizer = fields.duration("optimizer");
   const auto bucket = read_size(context, fields, "bucket");
   const auto memory = read_size(context, fields, "memory");
-  is_fine = is_fine && (memory || !fields.has("memory")) && (utilisation || !fields.has("utilisation")) &&
-            (bucket || !fields.has("bucket"));
+  is_fine = is_fine && (memory || !fields.has("memory")) && (bucket || !fields.has("bucket"));
   is_fine = read_sharding(context, fields, model) && is_fine;
   is_fine = read_algorithms(context, fields, model) && is_fine;
   is_fine = read_chunks(context, fields, model) && is_fine;
   const auto averaging = read_averaging(context, fields);
   is_fine = is_fine && averaging;
   if (!is_fine) return;
-  model.rate = *rate;
   model.type = type.value_or(model.type);
   model.gradients = gradients.value_or(model.type);
-  model.utilisation_ppm = utilisation.value_or(model.utilisation_ppm);
   model.optimizer = optimizer.value_or(model.optimizer);
   model.memory = memory.value_or(model.memory);
   model.bucket = bucket.value_or(model.bucket);
@@ -147,6 +232,7 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   if (context.options.parallelism) model = spread(std::move(model), *context.options.parallelism);
   const auto whole = check_training(model, static_cast<std::int64_t>(ranks.size()), room);
   if (!whole) return context.error(fields.mark(), scenario_codes::training_refused, whole.error());
+  if (!fits_memory(context, fields, *whole)) return;
   Averager averager(context.scenario.job, context.scenario.topology, whole->averaging, context.options.most_tasks);
   const bool is_plain = averager.is_all_reduce();
   const auto added = add_training(context.scenario.job, *whole, ranks, room, is_plain ? nullptr : &averager);

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 3> group = {"ranks", "of", "across"};
 constexpr std::array<std::string_view, 13> collective = {"name",  "collective", "group",      "size",  "type",
                                                          "chunk", "algorithm",  "root",       "start", "repeat",
                                                          "gap",   "gossip",     "compression"};
-constexpr std::array<std::string_view, 36> training = {"ranks",
+constexpr std::array<std::string_view, 38> training = {"ranks",
                                                        "trace",
                                                        "spmd",
                                                        "layers",
@@ -52,7 +52,9 @@ constexpr std::array<std::string_view, 36> training = {"ranks",
                                                        "chunks",
                                                        "memory",
                                                        "gossip",
-                                                       "compression"};
+                                                       "compression",
+                                                       "gpu",
+                                                       "model"};
 constexpr std::array<std::string_view, 3> gossip = {"accuracy", "rounds", "graph"};
 constexpr std::array<std::string_view, 1> compression = {"low_rank"};
 constexpr std::array<std::string_view, 3> algorithms = {"tensor", "data", "expert"};

@@ -83,7 +83,7 @@ Result<void> check_averaging(const TrainingModel& model) {
 Result<void> check_size(const TrainingModel& model, std::size_t most_tasks) {
   const __int128 micro_batches = model.batch / (model.data * model.micro_batch);
   const __int128 per_layer = 2 * (4 + (model.sequence_parallel ? 4 : 2) + (model.experts > 0 ? 2 : 0) +
-                                  (model.sharding == Sharding::full ? 2 : 0));
+                                  (model.recomputes ? 2 : 0) + (model.sharding == Sharding::full ? 2 : 0));
   const __int128 tasks = (per_layer * (model.layers / model.pipeline) + 8 * model.virtual_stages) * micro_batches *
                          model.tensor * model.pipeline * model.data * model.steps;
   if (tasks > static_cast<__int128>(most_tasks)) {

@@ -7,6 +7,7 @@
 
 #include "base/element.h"
 #include "base/result.h"
+#include "compute/gpu.h"
 #include "scenario/workload/averaging.h"
 #include "scenario/workload/flop_rate.h"
 #include "scenario/workload/job.h"
@@ -38,11 +39,13 @@ struct TrainingModel {
   ElementType type = ElementType::bfloat16;       ///< Of parameters and activations.
   ElementType gradients = ElementType::bfloat16;  ///< Of gradients when they are added.
 
+  const compute::Gpu* gpu = nullptr;         ///< What a rank computes on; null: `rate` and `utilisation_ppm` say.
   FlopRate rate;                             ///< Of one rank, at its peak.
   std::int32_t utilisation_ppm = 1'000'000;  ///< The part of the peak that its kernels reach.
+  bool has_utilisation = false;              ///< It counts, whatever the GPU.
   Bytes memory;                              ///< Of one rank; zero: not said.
   bool recomputes = false;                   ///< Activations are computed again in the backward pass.
-  Picoseconds optimizer;                     ///< How long the update of the parameters takes.
+  Picoseconds optimizer;  ///< How long the update of the parameters takes; zero with a GPU: as it is predicted.
 
   std::int64_t tensor = 1;          ///< T: ranks that share each layer.
   bool sequence_parallel = false;   ///< Between shared layers each of them keeps its part of the sequence.

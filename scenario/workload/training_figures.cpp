@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "scenario/workload/training_compute.h"
+
 namespace espalier::scenario {
 namespace {
 
@@ -58,11 +60,19 @@ __int128 activation_bytes(const TrainingModel& model) {
 /// What no machine has is as good as too much.
 Bytes limited(__int128 bytes) { return {static_cast<std::int64_t>(std::min<__int128>(bytes, std::int64_t{1} << 60U))}; }
 
+/// As measured steps have it, with what kernels and libraries keep among the activations.
+MemoryNeed measured_need(const TrainingModel& model, std::int64_t place) {
+  const compute::MemoryUse use = compute::memory_of_place(plan_of(model), place);
+  const auto bytes = [](double count) { return Bytes{static_cast<std::int64_t>(std::min(count, 1e18))}; };
+  return {bytes(use.weights), bytes(use.gradients), bytes(use.optimizer), bytes(use.activations + use.working)};
+}
+
 std::int64_t share(std::int64_t whole, std::int64_t parts) { return (whole + parts - 1) / parts; }
 
 }  // namespace
 
 MemoryNeed memory_of_place(const TrainingModel& model, std::int64_t place) {
+  if (model.gpu != nullptr) return measured_need(model, place);
   const Held held = held_at(model, place);
   const std::int64_t element = size_of(model.type), gradient = size_of(model.gradients);
   const std::int64_t expert_replicas = model.data / model.expert;

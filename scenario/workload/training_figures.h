@@ -44,8 +44,8 @@ struct TrainingFigures {
 /// Sharding::full parameters and gradients too; one layer is then there whole. Activations of a layer and micro-batch
 /// by V. Korthikanti et al., "Reducing activation recomputation in large transformer models", MLSys 2023, table 2,
 /// without the scores of attention, which kernels compute again; with `recomputes` the layer's input alone. The output
-/// layer's scores in 32 bits at the last stage. Not counted: what a framework, kernels and communication keep for
-/// themselves. Requires: a model that add_training has accepted, with `data` given.
+/// layer's scores in 32 bits at the last stage. Not counted: what frameworks and kernels keep. With a GPU it is all of
+/// compute/memory.h instead. Requires: a model that add_training has accepted, with `data` given.
 MemoryNeed memory_of_place(const TrainingModel& model, std::int64_t place);
 
 /// Requires: as memory_of_place.

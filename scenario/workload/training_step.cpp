@@ -14,6 +14,7 @@ TrainingSteps::TrainingSteps(Job& job, const TrainingModel& model, const std::ve
       ranks_(ranks),
       averager_(averager),
       cost_(cost_of_layer(model)),
+      times_(times_of(model)),
       workers_per_place_(static_cast<std::size_t>(model.tensor * model.data)),
       micro_batches_(model.batch / (model.data * model.micro_batch)),
       layers_per_stage_(model.layers / (model.pipeline * model.virtual_stages)),
@@ -222,33 +223,39 @@ void TrainingSteps::receive(std::int64_t from, std::int64_t to, std::int64_t mic
   }
 }
 
-/// Attention or the feed-forward part of one layer, with the calls around it.
-void TrainingSteps::half_layer(bool is_forward, bool is_attention, LabelId label) {
+/// The calls of tensor ranks before or behind half a layer.
+void TrainingSteps::tensor_calls(LabelId label, bool is_before) {
+  if (is_before && !model_.sequence_parallel) return;
   const Bytes activations{model_.micro_batch * model_.sequence * model_.hidden * size_of(model_.type)};
+  const CollectiveKind behind = model_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+  call_all(tensor_groups_, is_before ? CollectiveKind::all_gather : behind, streams::tensor, label, tensor_,
+           activations, model_.type);
+}
+
+/// Attention or the feed-forward part of one layer, with the calls around it; those of the forward pass once more where
+/// the backward pass runs it again.
+void TrainingSteps::half_layer(bool is_forward, bool is_attention, LabelId label) {
   const LabelId tensor_label = job_.add_label("tensor");
   const bool routes_tokens = !is_attention && model_.experts > 0;
   const Bytes routed{boundary_bytes_ * model_.experts_per_token};
-  if (model_.sequence_parallel) {
-    call_all(tensor_groups_, CollectiveKind::all_gather, streams::tensor, tensor_label, tensor_, activations,
-             model_.type);
-  }
+  tensor_calls(tensor_label, true);
   if (routes_tokens) {
     call_all(expert_groups_, CollectiveKind::all_to_all, streams::expert, job_.add_label("experts"), expert_, routed,
              model_.type);
   }
-  const __int128 flops = is_attention ? cost_.attention_flops : cost_.feed_forward_flops;
-  const int passes_over = is_forward ? 1 : (model_.recomputes ? 3 : 2);
-  compute(label, compute_time(model_, flops * passes_over));
+  compute(label, (is_attention ? times_.attention : times_.feed_forward)[is_forward ? 0 : 1]);
   if (routes_tokens) {
     call_all(expert_groups_, CollectiveKind::all_to_all, streams::expert, job_.add_label("experts"), expert_, routed,
              model_.type);
   }
-  call_all(tensor_groups_, model_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-           streams::tensor, tensor_label, tensor_, activations, model_.type);
+  tensor_calls(tensor_label, false);
+  if (is_forward || !model_.recomputes) return;
+  tensor_calls(tensor_label, true);
+  tensor_calls(tensor_label, false);
 }
 
 void TrainingSteps::output_layer(bool is_forward, LabelId label) {
-  if (model_.vocabulary > 0) compute(label, compute_time(model_, output_flops(model_) * (is_forward ? 1 : 2)));
+  if (model_.vocabulary > 0) compute(label, times_.output[is_forward ? 0 : 1]);
 }
 
 /// Parameters of the next layer, gathered while the layer before is computed.
@@ -394,7 +401,7 @@ void TrainingSteps::end_step() {
     std::vector<TaskId> after = worker.updates;
     worker.updates.clear();
     if (!worker.last.is_none()) after.push_back(worker.last);
-    worker.last = job_.add_task({.duration = model_.optimizer.count, .rank = worker.rank, .label = label}, after);
+    worker.last = job_.add_task({.duration = times_.optimizer.count, .rank = worker.rank, .label = label}, after);
     worker.before = worker.last;
   }
   if (model_.sharding != Sharding::optimizer) return;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "scenario/workload/training.h"
+#include "scenario/workload/training_compute.h"
 
 namespace espalier::scenario {
 
@@ -60,6 +61,7 @@ class TrainingSteps {
   void forward(const Pass& pass);
   void backward(const Pass& pass);
   void half_layer(bool is_forward, bool is_attention, const LabelId label);
+  void tensor_calls(LabelId label, bool is_before);
   void output_layer(bool is_forward, LabelId label);
   void gather_layer();
   void scatter_layer(std::int64_t stage, std::int64_t layer);
@@ -91,6 +93,7 @@ class TrainingSteps {
   Averager* averager_;
   Result<void> averaged_;  ///< The averager's first error.
   LayerCost cost_;
+  ComputeTimes times_;
   std::size_t workers_per_place_;
   std::int64_t micro_batches_;
   std::int64_t layers_per_stage_;

@@ -31,6 +31,7 @@ import tempfile
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent.parent
 LIMITS = {"median": 1.09, "pairs_right": 0.88}
 SIZES = [1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30]
+SINGLE_BOXES = ("dgx2", "mi300x", "l40s-pcie")
 MOST_BOXES = 64  # Rings and trees over more boxes take as long as over so many, but for their latency.
 
 # What the name of a GPU has in it, its name here, the shipped machine of its boxes, and the profile of clusters of them. The first that fits.
@@ -43,9 +44,18 @@ GPUS = [
     ("a100", "a100-80gb", "dgx-a100-x16", "nccl-ampere"), ("a800", "a100-80gb", "dgx-a100-x16", "nccl-ampere"), ("v100", "v100", "dgx2", "nccl-volta"),
     ("mi300", "mi300x", "mi300x", "rccl-mi300x"), ("mi325", "mi325x", "mi300x", "rccl-mi300x"), ("l40s", "l40s", "l40s-pcie", "nccl-pcie"),
 ]
-PRECISIONS = {"": "fp16", "bf16": "bf16", "fp16": "fp16", "fp16 amp": "fp16", "bf16 amp": "bf16", "amp": "bf16", "tf32": "tf32", "fp32": "fp32", "fp8": "fp8",
-              "mxfp8": "fp8", "nvfp4": "fp8"}
-HOST_OF_TRAINERS = 1.9  # A training loop with its checks launches so much more slowly than a bare one; one figure for all.
+PRECISIONS = [("fp4", "fp8"), ("fp8", "fp8"), ("float8", "fp8"), ("bf16", "bf16"), ("bfloat16", "bf16"), ("fp16", "fp16"), ("tf32", "tf32"), ("fp32", "fp32")]
+# Published models whose sizes a row may leave out, by what their names have in them without other characters than letters and digits. The first that fits.
+MODELS = [
+    ("deepseekv3", "deepseek-v3"), ("qwen330b", "qwen3-30b-a3b"), ("qwen3235b", "qwen3-235b-a22b"), ("mixtral8x22b", "mixtral-8x22b"),
+    ("mixtral8x7b", "mixtral-8x7b"), ("llama3405b", "llama-3-405b"), ("llama31405b", "llama-3-405b"), ("llama370b", "llama-3-70b"), ("llama3170b", "llama-3-70b"),
+    ("llama3370b", "llama-3-70b"), ("llama38b", "llama-3-8b"), ("llama318b", "llama-3-8b"), ("llama270b", "llama-2-70b"), ("llama213b", "llama-2-13b"),
+    ("llama27b", "llama-2-7b"), ("gpt3175b", "gpt-3-175b"),
+]
+SHAPE = ("layers", "hidden", "heads", "kv_heads", "feed_forward", "gated", "vocabulary", "tied", "positions", "experts", "experts_per_token")
+SPARSE = ("deepseek-v3", "qwen3-30b-a3b", "qwen3-235b-a22b")  # With more to them than the columns say.
+HOST_OF_TRAINERS = 1.93  # Megatron and its like launch so much more slowly than a bare loop; one figure for all.
+OLD_PRODUCTS = 0.85  # Of today's rate: the first libraries for H100 (CUDA 11.8 to 12.0).
 
 
 class Refused(Exception):
@@ -76,15 +86,17 @@ class Assumed:
         hopper_on = not gpu.startswith(("v100", "a100"))
         self.fsdp = any(word in words for word in ("fsdp", "mosaic", "torchtitan"))
         self.is_old_torch = "torch 1." in words
+        self.products = 1
         unfused_words = "bert" in words or not hopper_on and not any(
             word in words for word in ("flash", "internevo", "mosaic", "torchtitan", "mpt"))
         if unfused_words:
             self.attention = "unfused"
         elif self.is_old_torch:
             self.attention = "flash1"
+            self.products = OLD_PRODUCTS if hopper_on else 1
         else:
-            self.attention = "flash3" if hopper_on else "flash2"
-        self.kernels = "compiled" if "compile" in words or "torchtitan" in words else "eager" if self.fsdp else "fused"
+            self.attention = "flash3" if hopper_on else "flash2" if "flash-attention 2" in words or "torchtitan" in words else "flash1"
+        self.kernels = "compiled" if "compile" in words or "torchtitan" in words else "eager" if self.fsdp or "internevo" in words else "fused"
         self.dropout = unfused_words
         says_not = "not overlapped" in words or "no gradient buckets" in words
         self.overlap = not says_not and ("overlap" in words or not unfused_words or "bert" in words)
@@ -101,6 +113,36 @@ def gpu_of(row):
         if part in name:
             return gpu, machine, profile
     raise Refused(f"no GPU like {row['gpu']}")
+
+
+def precision_of(row):
+    text = (row.get("precision") or "fp16").lower()
+    for part, name in PRECISIONS:
+        if part in text:
+            return name
+    if "amp" in text:
+        return "fp16"
+    raise Refused(f"no precision {row['precision']}")
+
+
+def sharding_of(row):
+    """(kind, ranks of a group or None)."""
+    text = (row.get("sharding") or "none").lower()
+    group = re.search(r"groups of (\d+)", text)
+    kinds = [("full", ("full", "zero-3", "zero3", "fsdp", "hsdp")), ("gradients", ("gradients", "zero-2", "zero2")),
+             ("optimizer", ("optimizer", "zero-1", "zero1", "distributed"))]
+    kind = next((name for name, parts in kinds if any(part in text for part in parts)), "none")
+    return kind, int(group.group(1)) if group else None
+
+
+def recompute_of(row):
+    text = (row.get("recompute") or "none").lower()
+    return "full" if text.startswith("full") else "selective" if text.startswith(("sel", "op", "sac")) else "none"
+
+
+def published_model(row):
+    name = re.sub(r"[^a-z0-9]", "", row["model"].lower())
+    return next((known for part, known in MODELS if part in name), None)
 
 
 def parallelism(row):
@@ -122,18 +164,15 @@ def parallelism(row):
 def plans_of(row):
     """The questions that a row may be: several where it does not say the micro-batch or the stages; the fastest that fits counts."""
     gpu, machine, profile = gpu_of(row)
+    known = published_model(row)
     for key in ("layers", "hidden", "heads", "seq_len", "gpus", "global_batch"):
-        if not row.get(key):
+        if not row.get(key) and not (known and key in ("layers", "hidden", "heads")):
             raise Refused(f"{key} is not stated")
     if not measured(row):
         raise Refused("no step time")
-    if (row.get("precision") or "") not in PRECISIONS:
-        raise Refused(f"no precision {row['precision']}")
     tensor, pipeline, context, data = parallelism(row)
     assumed = Assumed(row, gpu)
-    sharding = row.get("sharding") or "none"
-    group = re.search(r"groups of (\d+)", sharding)
-    kind = "full" if sharding.startswith("full") else "gradients" if "gradients" in sharding else "optimizer" if "optimizer" in sharding else "none"
+    kind, group = sharding_of(row)
     gated = row.get("gated") == "yes"
     batch, experts = whole(row, "global_batch"), whole(row, "experts", 0)
     vocabulary = 0 if not assumed.causal else whole(row, "vocab") or (32000 if gated else 50257)
@@ -142,26 +181,29 @@ def plans_of(row):
         "layers": layers, "hidden": whole(row, "hidden"), "heads": whole(row, "heads"), "kv_heads": whole(row, "kv_heads", 0),
         "feed_forward": whole(row, "ffn", 0), "gated": gated, "causal": assumed.causal, "vocabulary": -(-vocabulary // 128) * 128, "tied": not gated,
         "positions": 0 if gated else sequence, "experts": experts, "experts_per_token": whole(row, "top_k", 1), "tensor": tensor, "pipeline": pipeline,
-        "context": context, "data": data, "batch": batch, "sequence": sequence, "expert": whole(row, "EP", 1) if experts else 1,
+        "context": context, "data": data, "batch": batch, "sequence": sequence, "expert": whole(row, "EP", 1) if experts or known in SPARSE else 1,
         "sequence_parallel": row.get("SP") == "yes" or (not row.get("SP") and tensor > 1 and not assumed.dropout), "sharding": kind,
-        "recompute": row.get("recompute") if row.get("recompute") in ("full", "selective") else "none", "kernels": assumed.kernels,
-        "attention": assumed.attention, "precision": PRECISIONS[row.get("precision") or ""], "dropout": assumed.dropout, "host": assumed.host,
+        "recompute": recompute_of(row), "kernels": assumed.kernels,
+        "attention": assumed.attention, "precision": precision_of(row), "dropout": assumed.dropout, "host": assumed.host, "products": assumed.products,
         "overlap_grad_reduce": assumed.overlap, "overlap_param_gather": assumed.overlap, "tp_comm_overlap": assumed.tensor_overlap,
     }
-    if plan["hidden"] % plan["heads"]:
+    if known in SPARSE or not (layers and row.get("hidden") and row.get("heads")):
+        plan = {"model": known, **{key: value for key, value in plan.items() if key not in SHAPE}}
+    elif plan["hidden"] % plan["heads"]:
         plan["head_size"] = -(-plan["hidden"] // plan["heads"])
-    if experts and whole(row, "EP", 1) > data * context:
+    if plan["expert"] > data * context:
         plan["expert"] = data * context
         plan["expert_tensor"] = 1
     if group:
-        plan["shard_group"] = int(group.group(1))
+        plan["shard_group"] = group
     if assumed.gradient_bytes:
         plan["gradient_bytes"] = assumed.gradient_bytes
     micro = whole(row, "micro_batch")
     micros = [micro] if micro else [size for size in (1, 2, 4, 8, 16) if batch % (data * size) == 0]
     stages = whole(row, "VP")
-    many = [stages] if stages else [count for count in (1, 2, 3, 4, 5, 6, 8) if layers % (pipeline * count) == 0] if pipeline > 1 else [1]
-    plans = [{**plan, "micro_batch": size, "virtual_stages": count} for size in micros for count in many]
+    many = [stages] if stages else [count for count in (1, 2, 3, 4, 5, 6, 8) if layers and layers % (pipeline * count) == 0] or [1] if pipeline > 1 else [1]
+    plans = [{**plan, "micro_batch": size, "virtual_stages": count} for size in micros for count in many
+             if count == 1 or stages or batch // (data * size) % pipeline == 0]
     if not plans:
         raise Refused(f"no micro-batch divides its batch {batch} over {data} replicas")
     return gpu, (machine, profile, cluster_of(row, machine)), plans
@@ -171,9 +213,9 @@ def cluster_of(row, machine):
     """What the machine of a row is made with: (words of `topo gen cluster`, or parameters of the shipped one, GPUs of a box)."""
     gpus, of_box = whole(row, "gpus"), whole(row, "gpus_per_node", 8) or 8
     boxes = -(-gpus // of_box)
-    words = words_of(row)
-    nics = re.search(r"(\d+) ?x ?(\d+) ?g", words)
-    of_node = re.search(r"(\d+) gb/s (?:roce|infiniband|ethernet|ib)? ?per node", words)
+    written = row.get("interconnect") or ""
+    nics = re.search(r"(\d+)(?: ?x ?| )(?:[A-Za-z][A-Za-z-]* )*(\d{2,4}) ?G(?:b|bit|bps)", written)
+    of_node = re.search(r"(\d{3,4}) ?Gb/s[ A-Za-z]* per (?:node|box)", written)
     if machine == "dgx2" and boxes > 1:
         return ("generate", boxes, of_box, 8, 100, "130 GB/s"), of_box
     if machine == "dgx2":
@@ -186,7 +228,7 @@ def cluster_of(row, machine):
     if machine == "mi300x":
         return (("ship", 1, ()) if boxes == 1 else ("generate", boxes, 8, 8, 400, "448 GB/s")), 8
     if "nvl72" in machine:
-        return ("ship", 1, ()), 72
+        return (("ship", 1, ()) if gpus <= 72 else ("generate", -(-gpus // 72), 72, 72, 400, "900 GB/s")), 72
     if machine == "l40s-pcie":
         if boxes > 1:
             raise Refused("no cluster of PCIe boxes")
@@ -197,13 +239,17 @@ def cluster_of(row, machine):
 class Calls:
     """What calls take, by `espalier simulate`; each once."""
 
-    def __init__(self, espalier, folder):
-        self.espalier, self.folder = espalier, folder
+    def __init__(self, espalier, folder, kept):
+        self.espalier, self.folder, self.kept = espalier, folder, kept
         self.tables, self.machines = {}, {}
+        if kept and kept.exists():
+            self.known = json.loads(kept.read_text(encoding="utf-8"))
+        else:
+            self.known = {}
 
     def machine_words(self, machine, profile, made, boxes):
-        if made[0] == "ship":
-            return [machine] + (["-p", f"boxes={max(2, boxes)}"] if made[2] else [])
+        if made[0] == "ship" or (boxes == 1 and ("nvl72" in machine or machine in SINGLE_BOXES)):
+            return [machine] + (["-p", f"boxes={max(2, boxes)}"] if made[0] == "ship" and made[2] else [])
         key = (profile, made[2:], boxes)
         if key not in self.machines:
             path = pathlib.Path(self.folder) / f"cluster{len(self.machines)}.yaml"
@@ -219,9 +265,9 @@ class Calls:
         numbers = [i * stride for i in range(count)]
         boxes = sorted({number // of_box for number in numbers})[:MOST_BOXES]
         place = {box: i for i, box in enumerate(boxes)}
-        if "nvl72" in machine:
-            return [f"tray{number // 4 % 18}.gpu{number % 4}" for number in numbers if number < 72], 1
-        single = machine in ("dgx2", "mi300x", "l40s-pcie")
+        if "nvl72" in machine and max(numbers) < 72:
+            return [f"tray{number // 4}.gpu{number % 4}" for number in numbers], 1
+        single = machine in SINGLE_BOXES
         names = [f"gpu{number % of_box}" if single and len(boxes) == 1 else f"box{place[number // of_box]}.gpu{number % of_box}"
                  for number in numbers if number // of_box in place]
         return names, len(boxes)
@@ -248,6 +294,7 @@ class Calls:
         return points
 
     def prepare(self, keys, progress):
+        self.tables.update({key: self.known[repr(key)] for key in keys if repr(key) in self.known})
         keys = [key for key in keys if key not in self.tables]
         for key in keys:  # Files first, one by one.
             machine, profile, (made, of_box) = key[0]
@@ -261,6 +308,9 @@ class Calls:
                     print(f"\rcalls {done}/{len(keys)}", end="", file=sys.stderr)
         if progress and keys:
             print(file=sys.stderr)
+        if self.kept:
+            self.known.update({repr(key): points for key, points in self.tables.items()})
+            self.kept.write_text(json.dumps(self.known), encoding="utf-8")
 
 
 def ask(espalier, questions):
@@ -275,7 +325,7 @@ def best_of(answers):
     return min(fits, key=lambda answer: answer["seconds"]) if fits else min(answers, key=lambda answer: answer["memory"]["total"])
 
 
-def predict(espalier, rows, progress=False):
+def predict(espalier, rows, progress=False, kept=None):
     """[(row, answer)], and what was refused: [(row, why)]. Keeps the questions in each answer."""
     asked, refused = [], []
     for row in rows:
@@ -286,7 +336,7 @@ def predict(espalier, rows, progress=False):
             refused.append((row, str(why)))
     needs = ask(espalier, [{"gpu": gpu, "training": plan} for _, gpu, _, plan in asked])
     with tempfile.TemporaryDirectory() as folder:
-        calls = Calls(espalier, folder)
+        calls = Calls(espalier, folder, kept)
         keys = {(place, call["kind"], call["count"], call["stride"]): None for (_, _, place, _), need in zip(asked, needs) for call in need.get("calls", [])}
         calls.prepare(list(keys), progress)
     questions, of_question, why_not = [], [], {}
@@ -355,11 +405,12 @@ def main():
     for flag in ("--json", "--rows", "--check"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--questions", type=pathlib.Path, help="write the questions that were asked, a line of JSON each")
+    parser.add_argument("--calls", type=pathlib.Path, help="a file to keep what calls take from one run to the next")
     flags = parser.parse_args()
     flags.espalier = str(pathlib.Path(flags.espalier).resolve()) if "/" in flags.espalier else flags.espalier
     with open(flags.runs, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    found, refused = predict(flags.espalier, rows, sys.stderr.isatty())
+    found, refused = predict(flags.espalier, rows, sys.stderr.isatty(), flags.calls)
     summary = summarise(found)
     reasons = collections.Counter((source_of(row["id"]), why) for row, why in refused)
     summary["not_expressed"] = [{"source": source, "rows": count, "why": why} for (source, why), count in reasons.items()]

@@ -29,7 +29,7 @@ TRAINING = """espalier_scenario: 1
 name: step
 topology: cluster.yaml
 jitter: {hops: 0.05}
-training: {layers: 4, hidden: 256, heads: 8, sequence: 128, batch: 16, flops: 100 TFLOP/s, tensor: 2, memory: 1 GB}
+training: {layers: 4, hidden: 256, heads: 8, sequence: 128, batch: 16, flops: 100 TFLOP/s, utilisation: 1, tensor: 2, memory: 1 GB}
 """
 SWEEP = """topologies: [cluster.yaml]
 collectives: [all_gather]

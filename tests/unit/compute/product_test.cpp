@@ -42,6 +42,7 @@ TEST(Gpu, UnknownNamesGetASuggestion) {
   const auto found = find_gpu("h100-sx");
   ASSERT_FALSE(found);
   EXPECT_NE(found.error().help.find("h100-sxm"), std::string::npos);
+  EXPECT_EQ(find_gpu("h100").error().help, "did you mean h100-pcie or h100-sxm?");
 }
 
 }  // namespace

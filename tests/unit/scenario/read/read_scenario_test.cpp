@@ -69,7 +69,8 @@ collectives:
 
 TEST(ReadScenario, TrainingSendsTheFactorsOfItsMatrices) {
   const std::string step =
-      "training: {layers: 2, hidden: 64, heads: 4, sequence: 16, batch: 4, flops: 1 TFLOP/s, compression: ";
+      "training: {layers: 2, hidden: 64, heads: 4, sequence: 16, batch: 4, flops: 1 TFLOP/s, utilisation: 1, "
+      "compression: ";
   const Scenario scenario = accept(step + "{low_rank: 2}}");
   // A layer of width h: four matrices h x h, one h x 4 h and one 4 h x h: rows and columns add up to 9 h each.
   ASSERT_EQ(scenario.job.calls().size(), 2U);
@@ -116,7 +117,7 @@ collectives:
   - {collective: all_reduce, size: 1 MiB, chunk: 8 KiB}
 training:
   {layers: 4, hidden: 16, heads: 4, sequence: 8, batch: 8, flops: 1 GFLOP/s, pipeline: 2, virtual_stages: 2, data: 2,
-   chunk: 4 KiB, chunks: {data: 2 KiB}}
+   utilisation: 1, chunk: 4 KiB, chunks: {data: 2 KiB}}
 )");
   const Job& job = scenario.job;
   EXPECT_EQ(scenario.settings.chunk.count, 65'536);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "scenario/run/run_job.h"
+#include "scenario/workload/training_compute.h"
 #include "tests/unit/scenario/star.h"
 
 namespace espalier::scenario {
@@ -69,6 +70,35 @@ TEST(Training, RecomputingCostsAnotherForwardPass) {
   TrainingModel model = small_model();
   model.recomputes = true;
   EXPECT_EQ(run(model, *std::move(builder).build("one")).elapsed.count, 4 * 4 * 4 * layer_ps);
+}
+
+std::size_t tensor_calls_of(TrainingModel model) {
+  model.tensor = 2;
+  Job job;
+  EXPECT_TRUE(add_training(job, model, first_ranks(2)));
+  std::size_t count = 0;
+  for (const Call& call : job.calls()) count += job.label(call.label) == "tensor" ? 1U : 0U;
+  return count;
+}
+
+TEST(Training, RecomputingRepeatsTheCallsOfTensorRanks) {
+  TrainingModel model = small_model();
+  EXPECT_EQ(tensor_calls_of(model), 4U * 4 * 4);  // 4 layers, 4 micro-batches, two each way
+  model.recomputes = true;
+  EXPECT_EQ(tensor_calls_of(model), 4U * 4 * 6);
+}
+
+TEST(Training, AGpuSaysWhatARankComputes) {
+  TrainingModel model = small_model();
+  model.gpu = *compute::find_gpu("h100-sxm");
+  model.data = 1;
+  // Kernels of this size wait for the host: 1.93 times what a bare loop takes for a layer.
+  const ComputeTimes times = times_of(model);
+  EXPECT_NEAR(times.attention[0].seconds() + times.feed_forward[0].seconds(), 1.93 * 330e-6, 30e-6);
+  EXPECT_NEAR(times.attention[1].seconds() + times.feed_forward[1].seconds(), 1.93 * 1105e-6, 50e-6);
+  EXPECT_GT(times.optimizer.count, 0);
+  model.has_utilisation = true;  // It counts, whatever the GPU.
+  EXPECT_EQ(times_of(model).attention[0].count + times_of(model).feed_forward[0].count, layer_ps);
 }
 
 /// Links so fast that a message takes at most a few picoseconds.
