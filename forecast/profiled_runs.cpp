@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "forecast/counted_view.h"
 #include "forecast/question.h"
 #include "planners/graph/rank_groups.h"
 #include "planners/nccl/nccl.h"
@@ -81,42 +82,6 @@ double depth_of(profile::Shape shape, sim::Protocol protocol, std::size_t ranks,
   const auto over = static_cast<double>(std::bit_width(machines) - 1);
   constexpr double of_rank = 0.1;
   return protocol == sim::Protocol::simple ? std::max(1.0, local - 1 + over) : (1 + over + of_rank * local) / local;
-}
-
-/// What the tuner sees of a machine whose links have the rates that it counts: NCCL takes the least over ranks and
-/// machines, whatever their numbers.
-profile::TunerView look_at(const Topology& counted, const profile::TunerModel& tuner, std::size_t machines) {
-  profile::TunerView view;
-  view.generation = tuner.generation;
-  view.ranks = counted.rank_count();
-  view.machines = machines;
-  std::vector<double> fabric(counted.node_count()), pcie(counted.node_count());
-  std::map<std::string, double> network;  // by host
-  for (std::size_t i = 0; i < counted.rank_count(); ++i) network[counted.node(counted.node_of(Rank(i))).host];
-  for (std::size_t i = 0; i < counted.link_count(); ++i) {
-    const Link& link = counted.link(LinkId(i));
-    const LinkKind kind = kind_of(counted, LinkId(i));
-    const auto rate = static_cast<double>(link.nominal.bytes_per_second);
-    if (kind == LinkKind::network) {
-      view.network_latency = std::max(view.network_latency, 2 * link.latency.seconds());
-      const auto host = network.find(counted.node(link.tail).host);
-      if (host != network.end() && !host->first.empty()) host->second += rate;
-    } else if (!is_idle(counted, LinkId(i))) {
-      (kind == LinkKind::fabric ? fabric : pcie)[link.tail.index()] += rate;
-    }
-  }
-  const auto least = [&](const std::vector<double>& rates) {
-    double found = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < counted.rank_count(); ++i) {
-      found = std::min(found, rates[counted.node_of(Rank(i)).index()]);
-    }
-    return found;
-  };
-  view.network = std::ranges::min_element(network, {}, [](const auto& host) { return host.second; })->second;
-  view.fabric = least(fabric);
-  view.inside = view.fabric > 0 ? LinkKind::fabric : LinkKind::pcie;
-  if (view.inside == LinkKind::pcie) view.fabric = least(pcie);
-  return view;
 }
 
 /// Sends take PXN where there is any: NCCL does not compare.
@@ -313,8 +278,7 @@ Result<double> ProfiledRuns::load_of_trees() {
 
 /// Null where NCCL's search is not known.
 const profile::NcclChoices* ProfiledRuns::choices_of(CollectiveKind kind) {
-  std::call_once(connecting_,
-                 [&] { communicator_ = profile::communicator_of(topology_, *options_.profile.tuner); });
+  std::call_once(connecting_, [&] { communicator_ = profile::communicator_of(topology_, *options_.profile.tuner); });
   if (!communicator_) return nullptr;
   const std::scoped_lock lock(mutex_);
   return &choices_.try_emplace(kind, *communicator_, kind).first->second;

@@ -41,8 +41,8 @@ struct Constants {
   ByGeneration tree_any{{{26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}}};
   ByGeneration nvls_tree_any{{{26.5, 18.5, 10}, {24, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96, 80}}};
   std::array<double, 4> nvls_part{0, 0, 0.85, 0.74};
-  bool counts_nvls_whole = false;       ///< Up to 2.27: NVLS at what the search found, less a sixth.
-  bool corrects_nvls_tree = true;       ///< On Blackwell with x86 as trees are.
+  bool counts_nvls_whole = false;  ///< Up to 2.27: NVLS at what the search found, less a sixth.
+  bool corrects_nvls_tree = true;  ///< On Blackwell with x86 as trees are.
 };
 
 constexpr std::uint32_t v28 = 2028, v29 = 2029, v30 = 2030;
@@ -104,7 +104,8 @@ class Maker {
     const auto add = [&](Shape shape, std::size_t p, double latency, double bandwidth) {
       if (bandwidth > 0 && may_use(shape, p)) ways.push_back({shape, protocols[p], latency, bandwidth});
     };
-    for (std::size_t p = 0; is_all_reduce && p < protocols.size(); ++p) add(Shape::tree, p, tree_latency(p), tree_bus(p) / 2);
+    for (std::size_t p = 0; is_all_reduce && p < protocols.size(); ++p)
+      add(Shape::tree, p, tree_latency(p), tree_bus(p) / 2);
     for (std::size_t p = 0; p < protocols.size(); ++p) add(Shape::ring, p, ring_latency(p), ring_bus(p) * ratio());
     if (!is_rooted(collective_) && of_.machines == 1 && has_nvls()) add(Shape::nvls, simple, 25, nvls());
     if (is_all_reduce && of_.machines > 1 && has_nvls()) {
@@ -252,16 +253,16 @@ class Maker {
 std::optional<planners::NcclCommunicator> communicator_of(const Topology& topology, const TunerModel& tuner) {
   constexpr std::array capabilities = {70, 80, 90, 100};
   const double nvlink = static_cast<double>(tuner.counted_ppm[static_cast<std::size_t>(LinkKind::fabric)]) / whole_ppm;
-  return planners::make_communicator(
-      topology, {tuner.version, capabilities[static_cast<std::size_t>(tuner.generation)], nvlink});
+  return planners::make_communicator(topology,
+                                     {tuner.version, capabilities[static_cast<std::size_t>(tuner.generation)], nvlink});
 }
 
 NcclChoices::NcclChoices(const NcclCommunicator& communicator, CollectiveKind collective)
     : of_(communicator), collective_(collective), ways_(Maker(of_, collective).make()) {}
 
 const NcclWay* NcclChoices::find(Shape shape, sim::Protocol protocol) const {
-  const auto found = std::ranges::find_if(
-      ways_, [&](const NcclWay& way) { return way.shape == shape && way.protocol == protocol; });
+  const auto found =
+      std::ranges::find_if(ways_, [&](const NcclWay& way) { return way.shape == shape && way.protocol == protocol; });
   return found == ways_.end() ? nullptr : &*found;
 }
 
@@ -306,7 +307,8 @@ std::uint32_t NcclChoices::channels(const NcclWay& way, Bytes size, std::int64_t
   if (p == simple && way.shape == Shape::ring && all_rings <= slow) least = few_threads * 64;
   if (p == ll && way.shape == Shape::ring) least *= static_cast<std::int64_t>(of_.ranks);
   const std::int64_t bytes = counted_bytes(collective_, of_.ranks, size, element_size);
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(bytes / least, 1, std::max<std::uint32_t>(of_.channels, 1)));
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(bytes / least, 1, std::max<std::uint32_t>(of_.channels, 1)));
 }
 
 std::vector<NcclChoice> NcclChoices::rank(Bytes size, std::int64_t element_size) const {

@@ -54,8 +54,9 @@ Result<forecast::Software> find_profile(const std::string& name, const std::stri
 
 void ProfileFlags::add_version_to(CLI::App& command) {
   command
-      .add_option("--nccl-version", version,
-                  "Under a profile: with that version's tuner, and without the algorithms that came later, such as 2.20")
+      .add_option(
+          "--nccl-version", version,
+          "Under a profile: with that version's tuner, and without the algorithms that came later, such as 2.20")
       ->option_text("VERSION");
   command
       .add_option("--profile", name,

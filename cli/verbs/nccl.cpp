@@ -9,7 +9,7 @@
 #include "cli/flags/sizes.h"
 #include "cli/jobs/chosen_profile.h"
 #include "cli/output/json_text.h"
-#include "cli/reports/nccl_choices_output.h"
+#include "cli/output/nccl_choices_output.h"
 #include "cli/verbs/commands.h"
 
 namespace espalier::cli {
@@ -80,11 +80,13 @@ ExitCode run(const Console& console, const NcclFlags& flags) {
   }
   const auto communicator = profile::communicator_of(topology, *(*software)->profile.tuner);
   if (!communicator) {
-    return console.refuse({ErrorCode::unsupported, "NCCL's search is not known for " + topology.name(),
-                           "its ranks have to be GPUs of NVIDIA, two or more, in machines with NVLink or PCIe of their own"});
+    return console.refuse(
+        {ErrorCode::unsupported, "NCCL's search is not known for " + topology.name(),
+         "its ranks have to be GPUs of NVIDIA, two or more, in machines with NVLink or PCIe of their own"});
   }
-  NcclAnswer answer{topology.name(), (*software)->profile.name, flags.profile.version, std::string(to_string(*type)),
-                    *communicator, {}};
+  NcclAnswer answer{topology.name(),       (*software)->profile.name,
+                    flags.profile.version, std::string(to_string(*type)),
+                    *communicator,         {}};
   if (answer.version.empty()) answer.version = profile::version_text((*software)->profile.tuner->version);
   for (const CollectiveKind kind : *kinds) {
     answer.collectives.push_back(choose(*communicator, kind, *sizes, size_of(*type)));
@@ -111,11 +113,12 @@ void add_nccl_command(CLI::App& app, Session& session) {
   flags->sizes.add_to(*command);
   flags->profile.add_version_to(*command);
   add_csv_to(*command, session.console);
-  command->footer(examples({"espalier nccl dgx-h100-x4", "espalier nccl dgx-a100-x2 all_reduce -e 8G --nccl-version 2.27",
-                            "espalier nccl dgx1v --ranks 'gpu[0,2,4,6]' --json"}) +
-                  "\ncounted is what NCCL's tuner counts, not what the call takes (simulate -a nccl). ahead is the "
-                  "second's over it,\nat the first of the sizes. Nothing is simulated: NCCL chooses before it runs "
-                  "anything.");
+  command->footer(
+      examples({"espalier nccl dgx-h100-x4", "espalier nccl dgx-a100-x2 all_reduce -e 8G --nccl-version 2.27",
+                "espalier nccl dgx1v --ranks 'gpu[0,2,4,6]' --json"}) +
+      "\ncounted is what NCCL's tuner counts, not what the call takes (simulate -a nccl). ahead is the "
+      "second's over it,\nat the first of the sizes. Nothing is simulated: NCCL chooses before it runs "
+      "anything.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }
 

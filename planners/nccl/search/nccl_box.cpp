@@ -49,7 +49,9 @@ std::optional<std::uint32_t> number_at_end(std::string_view name) {
 class NcclBoxMaker {
  public:
   NcclBoxMaker(const Topology& topology, const std::vector<Rank>& ranks, bool is_one_of_several, const NcclEra& era)
-      : topology_(topology), is_rank_(topology.node_count()), is_in_(topology.node_count()),
+      : topology_(topology),
+        is_rank_(topology.node_count()),
+        is_in_(topology.node_count()),
         place_(topology.node_count(), absent) {
     box_.era_ = era;
     box_.is_inter_ = is_one_of_several;
@@ -113,9 +115,8 @@ class NcclBoxMaker {
   /// NVLinks to the same end add up; links of a node are sorted by rate.
   void connect(std::uint32_t from, std::uint32_t to, BoxLink::Kind kind, float rate) {
     std::vector<std::uint32_t>& out = box_.nodes_[from].out;
-    auto at = std::ranges::find_if(out, [&](std::uint32_t id) {
-      return box_.links_[id].to == to && box_.links_[id].kind == kind;
-    });
+    auto at = std::ranges::find_if(
+        out, [&](std::uint32_t id) { return box_.links_[id].to == to && box_.links_[id].kind == kind; });
     if (at == out.end()) {
       box_.links_.push_back({from, to, 0, kind, 0});
       const auto id = static_cast<std::uint32_t>(box_.links_.size() - 1);
@@ -206,9 +207,7 @@ class NcclBoxMaker {
     connect_both(place, parent, BoxLink::Kind::pcie, node_is_processor(parent) ? no_limit : slot);
   }
 
-  [[nodiscard]] bool node_is_processor(std::uint32_t place) const {
-    return box_.nodes_[place].kind == Kind::processor;
-  }
+  [[nodiscard]] bool node_is_processor(std::uint32_t place) const { return box_.nodes_[place].kind == Kind::processor; }
 
   /// A NIC is a card of its own, but where files give it the GUID and port of others. Up to 2.27 NCCL reads GUIDs that
   /// begin with 0x alone, and takes all others for the same.

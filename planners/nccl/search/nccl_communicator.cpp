@@ -84,7 +84,7 @@ class Connector {
  private:
   template <class Kind>
   static void add(std::vector<Kind>& all, std::uint32_t channel, const std::vector<Rank>& what,
-                  std::vector<Rank> Kind::* member) {
+                  std::vector<Rank> Kind::*member) {
     auto known = std::ranges::find(all, what, member);
     if (known == all.end()) {
       all.emplace_back();

@@ -10,7 +10,7 @@
 namespace espalier::planners {
 namespace {
 
-constexpr float same_rate = 5000;         // GB/s, where nothing limits.
+constexpr float same_rate = 5000;  // GB/s, where nothing limits.
 constexpr std::uint32_t most_channels = 64;
 
 BoxWay farther(BoxWay a, BoxWay b) { return std::max(a, b); }
@@ -317,7 +317,8 @@ std::string NcclBox::signature() const {
   for (const BoxLink& link : links_) {
     text += fmt::format("{}-{}-{}-{} ", link.from, link.to, static_cast<int>(link.kind), link.rate);
   }
-  for (const Gpu& gpu : gpus_) text += fmt::format("g{}:{} ", gpu.number, gpu.rank.index() - gpus_.front().rank.index());
+  for (const Gpu& gpu : gpus_)
+    text += fmt::format("g{}:{} ", gpu.number, gpu.rank.index() - gpus_.front().rank.index());
   for (const Net& net : nets_) {
     const auto same = std::ranges::find(nets_, net.card, &Net::card);
     text += fmt::format("n{}:{} ", net.rate, same - nets_.begin());

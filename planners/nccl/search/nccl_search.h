@@ -18,8 +18,8 @@ struct NcclGraph {
   GraphPattern pattern = GraphPattern::none;
   int cross_nic = 0;  ///< Channels leave by other NICs than they came in by (2).
   int channels = 0;
-  float inside = 0;      ///< From GPU to GPU.
-  float outside = 0;     ///< From and to NICs.
+  float inside = 0;   ///< From GPU to GPU.
+  float outside = 0;  ///< From and to NICs.
   BoxWay way_inside = BoxWay::same;
   BoxWay way_outside = BoxWay::pix;
   int same_channels = 0;  ///< All channels have the same order.

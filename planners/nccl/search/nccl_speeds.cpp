@@ -14,7 +14,7 @@ constexpr std::array hopper_several = {48.F, 45.F, 42.F, 40.F, 30.F, 24.F, 22.F,
                                        15.F, 12.F, 6.F,  3.F,  2.4F, 1.2F, .24F, .12F};
 constexpr std::array blackwell_alone = {90.F, 80.F, 70.F, 60.F, 50.F, 45.F, 40.F, 30.F, 24.F, 20.F, 19.F, 18.F};
 constexpr std::array blackwell_alone_2027 = {90.F, 80.F, 70.F, 60.F, 50.F, 40.F, 30.F, 24.F, 20.F, 19.F, 18.F};
-constexpr std::array blackwell_several = {96.F, 86.F, 80.F,  48.F, 45.1F, 42.F, 40.F, 30.F, 24.F, 22.F,
+constexpr std::array blackwell_several = {96.F, 86.F,  80.F, 48.F, 45.1F, 42.F, 40.F, 30.F, 24.F, 22.F,
                                           20.F, 17.5F, 15.F, 12.F, 6.F,   3.F,  2.4F, 1.2F, .24F, .12F};
 constexpr std::array blackwell_several_2027 = {96.F,  48.F, 45.1F, 42.F, 40.F, 30.F, 24.F, 22.F, 20.F,
                                                17.5F, 15.F, 12.F,  6.F,  3.F,  2.4F, 1.2F, .24F, .12F};

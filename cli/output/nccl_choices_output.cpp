@@ -1,4 +1,4 @@
-#include "cli/reports/nccl_choices_output.h"
+#include "cli/output/nccl_choices_output.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,8 +20,8 @@ std::string name_of(const profile::NcclWay& way) {
 /// "12 channels of 20 GB/s (NVL)"; between machines with what goes over NICs.
 std::string graph_text(const NcclGraph& graph, bool is_alone) {
   if (graph.channels == 0) return "none";
-  std::string text = fmt::format("{} of {:g} GB/s ({})", counted(static_cast<std::size_t>(graph.channels), "channel"), graph.inside,
-                                 to_string(graph.way_inside));
+  std::string text = fmt::format("{} of {:g} GB/s ({})", counted(static_cast<std::size_t>(graph.channels), "channel"),
+                                 graph.inside, to_string(graph.way_inside));
   if (!is_alone) text += fmt::format(", {:g} over NICs ({})", graph.outside, to_string(graph.way_outside));
   return text;
 }
@@ -41,7 +41,7 @@ std::string order_text(const std::vector<Rank>& order) {
 
 /// As NCCL's log has them: a ring from rank 0 on, a tree by the parents of ranks.
 template <class Kind>
-std::string shapes_text(const char* what, const std::vector<Kind>& all, std::vector<Rank> Kind::* member) {
+std::string shapes_text(const char* what, const std::vector<Kind>& all, std::vector<Rank> Kind::*member) {
   constexpr std::size_t most = 8;
   std::string text;
   for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
@@ -61,7 +61,7 @@ nlohmann::ordered_json graph_json(const NcclGraph& graph) {
 }
 
 template <class Kind>
-nlohmann::ordered_json shapes_json(const char* key, const std::vector<Kind>& all, std::vector<Rank> Kind::* member) {
+nlohmann::ordered_json shapes_json(const char* key, const std::vector<Kind>& all, std::vector<Rank> Kind::*member) {
   auto list = nlohmann::ordered_json::array();
   for (const Kind& one : all) {
     std::vector<std::int64_t> ranks;
@@ -127,14 +127,10 @@ std::string nccl_text(const NcclAnswer& answer) {
 
 nlohmann::ordered_json nccl_json(const NcclAnswer& answer) {
   const planners::NcclCommunicator& of = answer.communicator;
-  nlohmann::ordered_json document = {{"schema", "espalier/nccl/1"},
-                                     {"topology", answer.topology},
-                                     {"ranks", of.ranks},
-                                     {"machines", of.machines},
-                                     {"profile", answer.profile},
-                                     {"version", answer.version},
-                                     {"channels", of.channels},
-                                     {"nvls_channels", of.nvls_channels}};
+  nlohmann::ordered_json document = {{"schema", "espalier/nccl/1"}, {"topology", answer.topology},
+                                     {"ranks", of.ranks},           {"machines", of.machines},
+                                     {"profile", answer.profile},   {"version", answer.version},
+                                     {"channels", of.channels},     {"nvls_channels", of.nvls_channels}};
   document["ring"] = graph_json(of.ring);
   document["tree"] = graph_json(of.tree);
   document["tree"]["pattern"] = to_string(of.tree_pattern);

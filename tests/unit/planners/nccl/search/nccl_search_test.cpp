@@ -18,9 +18,11 @@ classes:
   net: {bandwidth: 25 GB/s, latency: 600 ns}
 nodes: [{id: fabric, kind: switch}]
 groups:
-  - id: ")" + which + R"("
+  - id: ")" +
+         which + R"("
     host: true
-    nodes: [{id: "gpu[0-7]", kind: gpu}, {id: nvswitch, kind: switch)" + keys + R"(}, {id: "nic[0-7]", kind: nic}]
+    nodes: [{id: "gpu[0-7]", kind: gpu}, {id: nvswitch, kind: switch)" +
+         keys + R"(}, {id: "nic[0-7]", kind: nic}]
     links:
       - {all: ["gpu[0-7]", nvswitch], class: nvlink}
       - {zip: ["gpu[0-7]", "nic[0-7]"], class: pcie}

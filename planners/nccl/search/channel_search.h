@@ -1,0 +1,20 @@
+#pragma once
+
+#include "planners/nccl/search/nccl_search.h"
+
+namespace espalier::planners {
+
+inline constexpr int most_ring_channels = 32;
+inline constexpr int no_steps_needed = -1;  ///< Steps left where nothing better can be.
+
+/// A graph that is being made, and what it may become.
+struct Attempt : NcclGraph {
+  int least_channels = 1;
+  int most_channels = most_ring_channels;
+};
+
+/// One run of the search: all channels at one rate, within limits on how far ways may lead. `best` becomes what is
+/// better than it. Takes from `steps`; `no_steps_needed` where all channels that there may be were found.
+void search_channels(NcclBox& box, Attempt& made, Attempt& best, int& steps);
+
+}  // namespace espalier::planners
