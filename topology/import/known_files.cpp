@@ -13,7 +13,7 @@ constexpr std::string_view other_measurement = "compare and diagnose read it";
 constexpr std::string_view astra_network =
     "write it as that of the second: YAML with topology:, npus_count:, bandwidth: and latency: of each dimension";
 constexpr std::string_view amd_topology =
-    "run rocm-smi --showtopo, which prints the same tables in a form that is read";
+    "copy all that amd-smi topology prints, its tables of hops and link types above all";
 constexpr std::string_view measured = "compare, calibrate and report --measured read it";
 
 struct Sign {

@@ -22,6 +22,7 @@ Result<Draft> read_slurm_yaml(std::string_view text, const std::string& file);
 Result<Draft> read_dot(std::string_view text, const std::string& file);
 Result<Draft> read_sysfs(std::string_view text, const std::string& file);
 Result<Draft> read_nvml(std::string_view text, const std::string& file);
+Result<Draft> read_amd_smi_topology(std::string_view text, const std::string& file);
 Result<Draft> read_rocm_topology(std::string_view text, const std::string& file);
 
 }  // namespace espalier

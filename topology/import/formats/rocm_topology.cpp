@@ -1,5 +1,6 @@
 // What `rocm-smi --showtopo` prints: tables of weights, hops and link types between GPUs, and the NUMA node of each.
-// Lines of anything else around them are passed over.
+// Lines of anything else around them are passed over. `amd-smi topology` prints the same tables with PCI addresses
+// for names, and no NUMA nodes.
 
 #include <fmt/format.h>
 
@@ -196,7 +197,54 @@ class RocmReader {
   std::map<std::int64_t, std::int64_t> numa_nodes_;
 };
 
+/// A table of amd-smi under the title that rocm-smi gives it; empty for other lines.
+std::string_view title_of_rocm(std::string_view line) {
+  if (line.find(" TABLE:") == std::string_view::npos && !line.starts_with("TABLE:")) return {};
+  if (line.find("WEIGHT TABLE:") != std::string_view::npos) return "== Weight between two GPUs ==";
+  if (line.find("HOPS TABLE:") != std::string_view::npos) return "== Hops between two GPUs ==";
+  if (line.find("LINK TYPE TABLE:") != std::string_view::npos) return "== Link Type between two GPUs ==";
+  return "== another table ==";
+}
+
+/// "0000:0c:00.0": domain, bus, device and function.
+bool is_pci_address(std::string_view word) {
+  constexpr std::string_view form = "0000:00:00.0";
+  return word.size() == form.size() && std::ranges::equal(form, word, [](char like, char c) {
+           const bool is_hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+           return like == '0' ? is_hex : c == like;
+         });
+}
+
+/// What amd-smi printed as rocm-smi would have, line by line: GPUs in the order of the first table.
+std::string as_rocm_tables(std::string_view text) {
+  std::string rocm;
+  std::map<std::string, std::size_t, std::less<>> gpus;
+  for (const TextLine& line : lines_of(text)) {
+    if (const std::string_view title = title_of_rocm(without_label(line.text)); !title.empty()) {
+      rocm += title;
+    } else {
+      for (const Word& word : TextLine{without_label(line.text), line.number}.words()) {
+        if (is_pci_address(word.text)) {
+          rocm += fmt::format("GPU{} ", gpus.emplace(word.text, gpus.size()).first->second);
+        } else {
+          rocm += word.text == "SELF" ? std::string("0 ") : std::string(word.text) + " ";
+        }
+      }
+    }
+    rocm += '\n';
+  }
+  return rocm;
+}
+
 }  // namespace
+
+Result<Draft> read_amd_smi_topology(std::string_view text, const std::string& file) {
+  auto draft = RocmReader(file).read(as_rocm_tables(without_escapes(text)));
+  if (!draft && draft.error().help.find("rocm-smi") != std::string::npos) {
+    draft.error().help = "copy all that `amd-smi topology` prints";
+  }
+  return draft;
+}
 
 Result<Draft> read_rocm_topology(std::string_view text, const std::string& file) {
   return RocmReader(file).read(without_escapes(text));
