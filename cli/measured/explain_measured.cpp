@@ -15,6 +15,7 @@
 #include "cli/jobs/simulate_sizes.h"
 #include "cli/measured/measured_explanation.h"
 #include "cli/measured/measured_path.h"
+#include "cli/measured/too_fast_for.h"
 #include "cli/output/json_text.h"
 #include "cli/output/progress.h"
 #include "compare/statistics.h"
@@ -139,6 +140,9 @@ OrStop<MeasuredExplanation> explain_file(const Console& console, const MeasuredQ
   const auto explained = file.timeline ? explain_timeline(input, file, explanation)
                                        : explain_table(console, question, input, file.rows, explanation);
   if (!explained) return tl::unexpected(explained.error());
+  std::vector<MeasuredTime> times;
+  for (const MeasuredCall& call : explanation.calls) times.push_back({call.size, call.seconds});
+  warn_of_too_fast(console, input.topology, explanation.collective, times);
   return explanation;
 }
 

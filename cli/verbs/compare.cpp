@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -12,6 +13,7 @@
 #include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/predict_rows.h"
 #include "cli/jobs/run_files.h"
+#include "cli/measured/too_fast_for.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
 #include "cli/output/picture_file.h"
@@ -132,6 +134,17 @@ bool is_machine(const std::string& name) {
   return is_shipped_machine(name) || name.ends_with(".yaml") || name.ends_with(".yml");
 }
 
+/// As warn_of_too_fast, of every collective of a table.
+void warn_of_too_fast_rows(const Console& console, const Topology& machine, const compare::Measurements& measured) {
+  std::map<std::string, std::vector<MeasuredTime>> times;
+  for (const compare::Measurement& row : measured.rows) times[row.collective].push_back({row.size, row.seconds});
+  for (const auto& [name, of_collective] : times) {
+    if (const auto collective = default_collective(name, machine)) {
+      warn_of_too_fast(console, machine, *collective, of_collective);
+    }
+  }
+}
+
 /// A machine under a profile against what was measured there.
 ExitCode compare_with_machine(const Console& console, const CompareFlags& flags, const std::optional<double>& limit) {
   if (flags.picture.are_given() || !flags.plan.empty()) {
@@ -164,6 +177,7 @@ ExitCode compare_with_machine(const Console& console, const CompareFlags& flags,
     const Stop& why = predicted.error();
     return why.is_usage ? console.refuse_usage(why.error) : console.refuse(why.error);
   }
+  warn_of_too_fast_rows(console, *topology, *measured);
   CompareHeader header{describe(flags.a, *predicted), describe(flags.b, *measured), std::nullopt};
   header.a.what += ", profile " + (*chosen)->shown;
   header.shows_bands = true;
