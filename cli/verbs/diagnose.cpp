@@ -124,7 +124,7 @@ OrStop<Tables> load_tables(const Console& console, const DiagnoseFlags& flags, c
                                            : Result<compare::Measurements>(std::get<compare::Measurements>(run));
     if (!table) return stop(table.error());
     for (const auto& [members, part] : by_members(*table)) {
-      MeasuredFile of_part = file;
+      FileArgument of_part = file;
       if (!members.empty()) {
         const auto names = names_of(*tested, members, file.path);
         if (!names) return tl::unexpected(names.error());
