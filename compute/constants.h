@@ -1,6 +1,6 @@
 #pragma once
 
-/// Constants of the model of kernels, fitted by tests/accuracy/fit_compute.py to what one H100 takes (PyTorch 2.11,
+/// Constants of the model of kernels, fitted to what one H100 takes (tests/accuracy/compute.py; PyTorch 2.11,
 /// CUDA 13.0, eager; docs/accuracy.md). Seconds, parts, and bytes per element.
 namespace espalier::compute::constants {
 
