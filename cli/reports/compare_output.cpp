@@ -117,6 +117,14 @@ std::string ranks_table(const compare::TimelineComparison& comparison) {
       text += fmt::format(" and waits {} us longer\n", microseconds(rank.waiting.b - rank.waiting.a));
     }
   }
+  if (comparison.silent) {
+    const compare::RankComparison& rank = comparison.ranks[*comparison.silent];
+    text += fmt::format(
+        "# points at: {}, in which nothing begins or ends for {} us from {} us in B on, longer than in any other ({} "
+        "us "
+        "in A)\n",
+        rank.name, microseconds(rank.silence.b), microseconds(rank.silent_from), microseconds(rank.silence.a));
+  }
   return text;
 }
 
@@ -240,9 +248,11 @@ nlohmann::ordered_json timelines_json(const CompareHeader& header, const compare
                                  {"start", duration_json(rank.start)},
                                  {"finish", duration_json(rank.finish)},
                                  {"busy", duration_json(rank.busy)},
-                                 {"waiting", duration_json(rank.waiting)}});
+                                 {"waiting", duration_json(rank.waiting)},
+                                 {"silence", duration_json(rank.silence)}});
   }
   if (comparison.laggard) document["laggard"] = comparison.ranks[*comparison.laggard].name;
+  if (comparison.silent) document["silent"] = comparison.ranks[*comparison.silent].name;
   document["critical_path"] = {{"common", comparison.path.common},
                                {"shared", comparison.path.shared},
                                {"a", path_json(comparison.path.a)},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "compare/overlay_svg.h"
@@ -31,6 +32,31 @@ Timeline without_wires(Timeline timeline) {
   std::erase_if(timeline.spans, [](const Span& each) { return each.phase == Phase::wire; });
   timeline.link_names.clear();
   return timeline;
+}
+
+/// Three ranks in a ring pass chunks on; rank 1 is stopped for 60. All finish together, and all wait for it: but the
+/// others still get what was on its way.
+TEST(CompareTimelines, TheRankThatIsStoppedIsSilentLongest) {
+  const auto run = [](std::int64_t stop) {
+    Timeline timeline;
+    timeline.rank_names = {"g0", "g1", "g2"};
+    for (std::uint32_t chunk = 0; chunk < 4; ++chunk) {
+      const std::int64_t begin = 20 * chunk, of_1 = begin + (chunk >= 2 ? stop : 0);
+      timeline.spans.push_back(span(0, 0, Phase::send, begin, begin + 15, chunk));
+      timeline.spans.push_back(span(1, 1, Phase::send, of_1, of_1 + 15, chunk));
+      timeline.spans.push_back(span(2, 1, Phase::recv, begin + 1, of_1 + 16, chunk));
+    }
+    std::ranges::stable_sort(timeline.spans, {}, &Span::begin);
+    return timeline;
+  };
+  const TimelineComparison stopped = compare_timelines(run(0), run(60));
+  ASSERT_TRUE(stopped.silent);
+  EXPECT_EQ(stopped.ranks[*stopped.silent].name, "g1");
+  EXPECT_EQ(stopped.ranks[*stopped.silent].silence.b,
+            Picoseconds{65});  // From the end of its second send to its third.
+  EXPECT_EQ(stopped.ranks[*stopped.silent].silent_from, Picoseconds{35});
+  EXPECT_FALSE(compare_timelines(run(60), run(0)).silent);
+  EXPECT_FALSE(compare_timelines(run(60), run(60)).silent);
 }
 
 TEST(Align, LanesPairByNameAndElseByNumber) {
