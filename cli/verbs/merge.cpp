@@ -13,6 +13,8 @@
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
 #include "cli/verbs/commands.h"
+#include "compare/read/rank_timelines.h"
+#include "schedule/timeline/chrome_trace.h"
 #include "sweep/row_file.h"
 #include "sweep/row_text.h"
 #include "sweep/scenario_rows.h"
@@ -101,7 +103,42 @@ OrStop<std::vector<RowText>> read_texts(const Console& console, const MergeFlags
   return texts;
 }
 
+/// The timelines of several ranks, where the first file is one: as one Chrome trace. False: the files are rows.
+OrStop<bool> merge_timelines(const Console& console, const MergeFlags& flags) {
+  std::vector<compare::RankTimeline> parts;
+  for (const std::string& path : flags.inputs) {
+    const auto text = read_whole(console, path);
+    if (!text) return stop(text.error());
+    const bool is_timeline =
+        text->substr(0, text->find("\"traceEvents\"")).find("\"espalier_timeline\"") != std::string::npos;
+    if (!is_timeline && parts.empty()) return false;
+    auto timeline = read_chrome_trace(*text, path);
+    if (!timeline) return stop(timeline.error());
+    parts.push_back({path, *std::move(timeline), compare::read_timeline_clock(*text)});
+  }
+  const auto merged = compare::merge_rank_timelines(parts);
+  if (!merged) return stop(merged.error());
+  const auto written = write_file(flags.out.empty() ? "-" : flags.out,
+                                  [&](std::ostream& stream) { return write_chrome_trace(stream, *merged); });
+  if (!written) return stop(written.error());
+  if (flags.out.empty()) return true;
+  if (console.json) {
+    console.print(json_text({{"schema", "espalier/sweep-merge/1"},
+                             {"out", flags.out},
+                             {"files", parts.size()},
+                             {"rows", merged->spans.size()},
+                             {"repeated", 0}}));
+    return true;
+  }
+  console.print(
+      fmt::format("{}: {} of {}\n", flags.out, counted(merged->spans.size(), "span"), counted(parts.size(), "file")));
+  return true;
+}
+
 OrStop<void> merge(const Console& console, const MergeFlags& flags) {
+  const auto timelines = merge_timelines(console, flags);
+  if (!timelines) return tl::unexpected(timelines.error());
+  if (*timelines) return {};
   sweep::RowStyle style;
   if (!flags.out.empty() && !is_written_straight(flags.out)) {
     const auto format = sweep::format_of(flags.out);
@@ -147,16 +184,20 @@ ExitCode run(const Console& console, const MergeFlags& flags) {
 
 void add_merge_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<MergeFlags>();
-  CLI::App* command = app.add_subcommand("merge", "Make one file of the rows of several sweeps or shards");
+  CLI::App* command = app.add_subcommand(
+      "merge", "Make one file of the rows of several sweeps or shards, or of timelines of several ranks");
   command
-      ->add_option("ROWS", flags->inputs,
-                   "Files of espalier sweep -o, .csv or .jsonl, all of collectives or all of scenarios")
+      ->add_option(
+          "ROWS", flags->inputs,
+          "Files of espalier sweep -o, .csv or .jsonl, all of collectives or all of scenarios, or timelines that the "
+          "profiler plug-in wrote, one of each rank")
       ->required();
   command->add_option("-o,--out", flags->out, "The rows of all, as .csv or .jsonl; standard output as CSV without")
       ->option_text("FILE");
   command->footer(
       examples({"espalier sweep dgx1v -s 1M --shard 1/2 -o part-1.csv && espalier merge part-1.csv -o all.csv",
-                "espalier merge part-1.csv part-2.csv -o all.csv", "espalier merge *.jsonl -o all.csv"}) +
+                "espalier merge part-1.csv part-2.csv -o all.csv", "espalier merge *.jsonl -o all.csv",
+                "espalier merge run.*.rank*.json -o run.json"}) +
       "\nMerged shards are the bytes of the whole sweep. Rows of one run that disagree are an error.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }
