@@ -109,7 +109,7 @@ class SendTrees {
     for (bool has_moved = true; has_moved && looks < max_looks;) {
       has_moved = false;
       for (Arborescence& tree : trees) {
-        const bool relays = tree.edges.back().parent != tree.root;
+        const bool relays = !tree.edges.empty() && tree.edges.back().parent != tree.root;
         for (TreeEdge& edge : tree.edges) {
           if (edge.parent != tree.root) {
             has_moved = move_relay(tree, edge) || has_moved;

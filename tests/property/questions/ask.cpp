@@ -7,7 +7,9 @@
 #include <array>
 #include <cstring>
 #include <exception>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/check.h"
 
@@ -32,38 +34,68 @@ std::string read_all(int from) {
   }
 }
 
-[[noreturn]] void run_child(const std::function<std::string()>& check, int to, unsigned seconds) {
-  alarm(seconds);
-  std::string complaint;
-  try {
-    complaint = check();
-  } catch (const std::exception& error) {
-    complaint = std::string("exception: ") + error.what();
+/// Writes each complaint behind its length.
+[[noreturn]] void run_child(std::size_t first, std::size_t count, const std::function<std::string(std::size_t)>& check,
+                            int to, unsigned seconds) {
+  for (std::size_t i = first; i < count; ++i) {
+    alarm(seconds);
+    std::string complaint;
+    try {
+      complaint = check(i);
+    } catch (const std::exception& error) {
+      complaint = std::string("exception: ") + error.what();
+    }
+    write_all(to, std::to_string(complaint.size()) + "\n" + complaint);
   }
-  write_all(to, complaint);
   _exit(0);
+}
+
+/// Takes complaints apart that are there as a whole.
+void take_complaints(std::string_view text, std::vector<std::string>& complaints) {
+  while (true) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return;
+    const std::size_t length = std::stoul(std::string(text.substr(0, end)));
+    if (text.size() - end - 1 < length) return;
+    complaints.emplace_back(text.substr(end + 1, length));
+    text.remove_prefix(end + 1 + length);
+  }
+}
+
+/// How a process ended; empty where it ended as it should.
+std::string describe_end(int status, unsigned seconds) {
+  if (!WIFSIGNALED(status)) return "";
+  if (WTERMSIG(status) == SIGALRM) return "longer than " + std::to_string(seconds) + " s";
+  return strsignal(WTERMSIG(status));
 }
 
 }  // namespace
 
-std::string complaint_of(const std::function<std::string()>& check, unsigned seconds) {
-  std::array<int, 2> ends{};
-  ESPALIER_CHECK(pipe(ends.data()) == 0, "a test has a pipe");
-  const pid_t child = fork();
-  ESPALIER_CHECK(child >= 0, "a test can fork");
-  if (child == 0) {
+std::vector<std::string> complaints_of(std::size_t count, const std::function<std::string(std::size_t)>& check,
+                                       unsigned seconds) {
+  std::vector<std::string> complaints;
+  while (complaints.size() < count) {
+    std::array<int, 2> ends{};
+    ESPALIER_CHECK(pipe(ends.data()) == 0, "a test has a pipe");
+    const pid_t child = fork();
+    ESPALIER_CHECK(child >= 0, "a test can fork");
+    if (child == 0) {
+      close(ends[0]);
+      run_child(complaints.size(), count, check, ends[1], seconds);
+    }
+    close(ends[1]);
+    const std::string said = read_all(ends[0]);
     close(ends[0]);
-    run_child(check, ends[1], seconds);
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0) {
+    }
+    take_complaints(said, complaints);
+    if (complaints.size() < count) {
+      const std::string end = describe_end(status, seconds);
+      complaints.push_back(end.empty() ? "ended before its answer" : end);
+    }
   }
-  close(ends[1]);
-  std::string complaint = read_all(ends[0]);
-  close(ends[0]);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-  }
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) complaint += "longer than " + std::to_string(seconds) + " s";
-  if (WIFSIGNALED(status) && WTERMSIG(status) != SIGALRM) complaint += strsignal(WTERMSIG(status));
-  return complaint;
+  return complaints;
 }
 
 }  // namespace espalier::test

@@ -1,12 +1,16 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace espalier::test {
 
-/// What `check` returns, run in a process of its own, which may end any way it likes: how it died, where it did, or
-/// that it took longer than `seconds`. Empty: nothing to complain of.
-std::string complaint_of(const std::function<std::string()>& check, unsigned seconds);
+/// What `check` returns for each of 0 to count - 1, run one after the other in a process of their own, which may end
+/// any way it likes: for the one it died in, how, or that it took longer than `seconds`; the others are asked by
+/// another process. Empty: nothing to complain of.
+std::vector<std::string> complaints_of(std::size_t count, const std::function<std::string(std::size_t)>& check,
+                                       unsigned seconds);
 
 }  // namespace espalier::test
