@@ -10,6 +10,7 @@
 #include "planners/planner.h"
 #include "profile/read_profile.h"
 #include "tests/support/forecast/run_nccl.h"
+#include "topology/names/group.h"
 #include "topology/slow.h"
 #include "topology/without.h"
 #include "topology/yaml/read_topology.h"
@@ -48,6 +49,19 @@ profile::Profile plain_profile() {
   way.hop = {Picoseconds{2'000'000}, Picoseconds{2'000'000}, Picoseconds{2'000'000}};
   for (const profile::Shape shape : profile::all_shapes) profile.ways[{shape, sim::Protocol::simple}] = way;
   return profile;
+}
+
+TEST(NcclPlanners, OneRankHasNothingToSend) {
+  const Topology whole = machine("dgx-h100");
+  const std::vector<NodeId> one = {whole.node_of(Rank(0))};
+  const auto alone = with_ranks(whole, one);
+  ASSERT_TRUE(alone);
+  const auto candidates =
+      planners::make_candidates(*alone, on(*alone, CollectiveKind::all_to_all), planners::nccl_planners());
+  ASSERT_TRUE(candidates) << candidates.error().message;
+  const planners::Candidate* sends = candidates->find("nccl/p2p");
+  ASSERT_NE(sends, nullptr);
+  EXPECT_TRUE(sends->schedule.transfers.empty());
 }
 
 TEST(CandidateRuns, WhereOnlyNcclIsThereWhatItPicksIsChosen) {
