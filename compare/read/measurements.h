@@ -21,18 +21,18 @@ struct RankRange {
 
 /// One time of one collective at one size, measured or predicted: a row of a results document or of nccl-tests.
 struct Measurement {
-  std::string collective;   ///< "all_reduce", ...; empty where neither the file nor its name says.
-  std::uint32_t ranks = 0;  ///< 0 where the file does not say.
-  RankRange implied_ranks;  ///< What its bandwidths allow, for where it does not.
+  std::string collective;                   ///< "all_reduce", ...; empty where neither the file nor its name says.
+  std::uint32_t ranks = 0;                  ///< 0 where the file does not say.
+  RankRange implied_ranks;                  ///< What its bandwidths allow, for where it does not.
   std::vector<std::uint32_t> members = {};  ///< The ranks that took part, by number, where the file says; empty: all.
-  std::string root;         ///< A rank's name or number; empty where there is none.
-  Bytes size;               ///< Message size S.
-  std::string type;         ///< Element type, as written; may be empty.
-  std::string algorithm;    ///< As asked for: "ring", "auto"; empty for nccl-tests, which does not say.
-  std::string planner;      ///< What ran, where `algorithm` is "auto"; may be empty.
-  std::string plan;         ///< The plan file that ran, where one was named; may be empty.
-  Bytes chunk;              ///< Largest chunk; 0 where the file does not say.
-  double seconds = 0;       ///< The time; of nccl-tests the out-of-place one, or the in-place one where it is alone.
+  std::string root;                         ///< A rank's name or number; empty where there is none.
+  Bytes size;                               ///< Message size S.
+  std::string type;                         ///< Element type, as written; may be empty.
+  std::string algorithm;                    ///< As asked for: "ring", "auto"; empty for nccl-tests, which does not say.
+  std::string planner;                      ///< What ran, where `algorithm` is "auto"; may be empty.
+  std::string plan;                         ///< The plan file that ran, where one was named; may be empty.
+  Bytes chunk;                              ///< Largest chunk; 0 where the file does not say.
+  double seconds = 0;  ///< The time; of nccl-tests the out-of-place one, or the in-place one where it is alone.
   std::optional<double> min_seconds;
   std::optional<double> p99_seconds;
   std::optional<double> in_place_seconds;

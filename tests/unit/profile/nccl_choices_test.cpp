@@ -12,7 +12,7 @@ using planners::NcclCommunicator;
 constexpr std::int64_t float_size = 4;
 
 /// Eight H100 on NVSwitch, as the search finds them.
-NcclCommunicator eight_h100(std::uint32_t version = 2030) {
+NcclCommunicator searched_h100(std::uint32_t version = 2030) {
   NcclCommunicator of;
   of.era = {version, 90, 0.824};
   of.ranks = of.least_local = 8;
@@ -32,7 +32,7 @@ std::string best(const NcclChoices& choices, std::int64_t size) {
 }
 
 TEST(NcclChoices, EightH100) {
-  const NcclChoices all_reduce(eight_h100(), CollectiveKind::all_reduce);
+  const NcclChoices all_reduce(searched_h100(), CollectiveKind::all_reduce);
   const NcclWay* const ring = all_reduce.find(Shape::ring, sim::Protocol::simple);
   ASSERT_NE(ring, nullptr);
   EXPECT_NEAR(ring->latency, 8.4 + 14 * 3.4, 1e-9);
@@ -42,16 +42,16 @@ TEST(NcclChoices, EightH100) {
   EXPECT_NEAR(nvls->bandwidth, 8 * (40 * 0.85 * 7 / 8 * 2) * 8 / 14, 1e-3);
   EXPECT_EQ(best(all_reduce, 1 << 14), "ring/ll");
   EXPECT_EQ(best(all_reduce, 1 << 30), "nvls/simple");
-  EXPECT_EQ(best(NcclChoices(eight_h100(), CollectiveKind::all_gather), 1 << 30), "ring/simple");
+  EXPECT_EQ(best(NcclChoices(searched_h100(), CollectiveKind::all_gather), 1 << 30), "ring/simple");
 }
 
 TEST(NcclChoices, ConstantsAreOfAVersion) {
-  const NcclChoices older(eight_h100(2027), CollectiveKind::all_reduce);
+  const NcclChoices older(searched_h100(2027), CollectiveKind::all_reduce);
   EXPECT_NEAR(older.find(Shape::nvls, sim::Protocol::simple)->bandwidth, 8 * 40 * 5.0 / 6, 1e-3);
 }
 
 TEST(NcclChoices, RootedRingsOfUnlikeChannelsCountAllSteps) {
-  NcclCommunicator of = eight_h100();
+  NcclCommunicator of = searched_h100();
   const auto latency = [&] {
     return NcclChoices(of, CollectiveKind::broadcast).find(Shape::ring, sim::Protocol::ll)->latency;
   };
@@ -61,7 +61,7 @@ TEST(NcclChoices, RootedRingsOfUnlikeChannelsCountAllSteps) {
 }
 
 TEST(NcclChoices, Ll128NeedsNicsThatAreNear) {
-  NcclCommunicator of = eight_h100();
+  NcclCommunicator of = searched_h100();
   of.machines = 2;
   of.ring.way_outside = planners::BoxWay::phb;
   const NcclChoices choices(of, CollectiveKind::all_gather);
@@ -70,7 +70,7 @@ TEST(NcclChoices, Ll128NeedsNicsThatAreNear) {
 }
 
 TEST(NcclChoices, NothingIsChosenWhereRanksSendStraight) {
-  EXPECT_TRUE(NcclChoices(eight_h100(), CollectiveKind::all_to_all).ways().empty());
+  EXPECT_TRUE(NcclChoices(searched_h100(), CollectiveKind::all_to_all).ways().empty());
 }
 
 }  // namespace
