@@ -121,7 +121,9 @@ std::unique_ptr<WholeCall> ShmGroup::make_whole_call(const WholeCallShape& shape
   if (auto kernel = make_kernel_call(shape, queue)) return kernel;
   if (!all_share_memory_ || shape.captured_by != nullptr) return nullptr;
   if (!shape.may_be_replaced) return nullptr;
-  const bool is_all_to_all = shape.kind == CollectiveKind::all_to_all && shape.program.send_bytes % members == 0;
+  // All blocks are alike: the schedule deals whole elements, the first blocks get what remains.
+  const std::int64_t dealt = std::int64_t{members} * shape.layout.element_size();
+  const bool is_all_to_all = shape.kind == CollectiveKind::all_to_all && shape.program.send_bytes % dealt == 0;
   if (shape.kind != CollectiveKind::all_reduce && !is_all_to_all) return nullptr;
   if (shape.size.count <= most_shown_bytes_of(members))
     return std::make_unique<InputExchange>(*this, shape.program, queue, false);

@@ -1,10 +1,14 @@
 #include "planners/nccl/search/nccl_communicator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "planners/graph/rank_groups.h"
 
@@ -165,6 +169,33 @@ class Connector {
   const std::vector<Member>& members_;
 };
 
+/// What was found in boxes of a kind, for whoever asks again: what-ifs ask of like boxes hundreds of times.
+/// Thread-safe.
+class FoundGraphs {
+ public:
+  BoxGraphs of(NcclBox box) {
+    const std::string key = fmt::format("{} {}", box.era().version, box.signature());
+    {
+      const std::scoped_lock lock(mutex_);
+      if (const auto known = graphs_.find(key); known != graphs_.end()) return known->second;
+    }
+    BoxGraphs found = search_box(std::move(box));
+    const std::scoped_lock lock(mutex_);
+    if (graphs_.size() >= most_kept) graphs_.clear();
+    return graphs_.try_emplace(key, std::move(found)).first->second;
+  }
+
+ private:
+  static constexpr std::size_t most_kept = 1024;  ///< Some kB each.
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, BoxGraphs> graphs_;
+};
+
+constexpr float least_rate_found = 0.2F;  ///< GB/s.
+/// In a machine. NVLink domains of racks were not held against what NCCL finds.
+constexpr std::size_t most_gpus_held = 16;
+
 }  // namespace
 
 std::optional<NcclCommunicator> make_communicator(const Topology& topology, const NcclEra& era) {
@@ -178,10 +209,11 @@ std::optional<NcclCommunicator> make_communicator(const Topology& topology, cons
   if (made.ranks < 2) return std::nullopt;
   std::vector<std::vector<Rank>> groups = machines.groups;
   std::ranges::sort(groups, {}, [](const std::vector<Rank>& ranks) { return ranks.front().index(); });
+  static FoundGraphs found_graphs;
   std::map<std::string, BoxGraphs> known;
   std::vector<Member> members;
   for (const std::vector<Rank>& ranks : groups) {
-    auto box = NcclBox::make(topology, ranks, groups.size() > 1, era);
+    auto box = ranks.size() <= most_gpus_held ? NcclBox::make(topology, ranks, groups.size() > 1, era) : std::nullopt;
     if (!box) return std::nullopt;
     Member member;
     for (std::size_t g = 0; g < box->gpus().size(); ++g) {
@@ -192,7 +224,9 @@ std::optional<NcclCommunicator> make_communicator(const Topology& topology, cons
     made.maker = box->maker();
     made.least_local = std::min(made.least_local, ranks.size());
     const auto [found, is_new] = known.try_emplace(box->signature());
-    if (is_new) found->second = search_box(*std::move(box));
+    if (is_new) found->second = found_graphs.of(*std::move(box));
+    // Where the search gives up NCCL takes any order at a rate that says nothing, and so does its tuner then.
+    if (found->second.ring.inside < least_rate_found) return std::nullopt;
     member.graphs = found->second;
     const BoxGraphs& graphs = member.graphs;
     made.tree_pattern = std::max(made.tree_pattern, graphs.tree.pattern);

@@ -36,9 +36,9 @@ struct NcclCommunicator {
   std::vector<NcclTree> trees;
 };
 
-/// Nothing where NCCL's rules are not known to hold (NcclBox::make). Cost: a search for every machine that is unlike
-/// the others, some milliseconds each.
-/// Source: github.com/NVIDIA/nccl (June 2026), src/init.cc, src/graph/connect.cc, trees.cc, src/transport/nvls.cc.
+/// Nothing where NCCL's rules are not known to hold: NcclBox::make, machines of more than 16 ranks, and where the
+/// search finds no channel. Cost: a search for every machine that is unlike the others, some milliseconds each. Source:
+/// github.com/NVIDIA/nccl (June 2026), src/init.cc, src/graph/connect.cc, trees.cc, src/transport/nvls.cc.
 std::optional<NcclCommunicator> make_communicator(const Topology& topology, const NcclEra& era);
 
 }  // namespace espalier::planners
