@@ -36,7 +36,7 @@ const std::array planners = {
             without_context([](const PlanningProblem& problem, const Collective& collective) {
               return plan_balance(problem, collective);
             }),
-            false, true},
+            false, false, true},
     Planner{"innetwork", "trees over switches that copy (multicast) and add (reduction) in the network",
             without_context(plan_innetwork)},
     Planner{"flat", "shortest-path trees: the fewest steps that the network allows", without_context(plan_flat)},
