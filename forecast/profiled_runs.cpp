@@ -99,6 +99,15 @@ Error no_costs(const profile::Profile& profile, const std::string& algorithm) {
           "name another algorithm, protocol or profile"};
 }
 
+/// Whether predictions go by what NCCL's search found. Where it gives up, NCCL takes any order at a rate that says
+/// nothing, and published times are not those of its tuner's picks at that rate; nor was the search held against what
+/// NCCL finds in domains of racks.
+bool decides_picks(const planners::NcclCommunicator& found) {
+  constexpr float least_rate_found = 0.2F;  // GB/s
+  constexpr std::size_t most_held = 16;     // GPUs of a machine.
+  return found.ring.inside >= least_rate_found && found.most_local <= most_held;
+}
+
 }  // namespace
 
 ProfiledRuns::ProfiledRuns(const Topology& topology, const planners::Candidates& candidates, const Options& options)
@@ -276,10 +285,10 @@ Result<double> ProfiledRuns::load_of_trees() {
   return *load * n / (n - 1);
 }
 
-/// Null where NCCL's search is not known.
+/// Null where NCCL's search is not known or does not decide.
 const profile::NcclChoices* ProfiledRuns::choices_of(CollectiveKind kind) {
   std::call_once(connecting_, [&] { communicator_ = profile::communicator_of(topology_, *options_.profile.tuner); });
-  if (!communicator_) return nullptr;
+  if (!communicator_ || !decides_picks(*communicator_)) return nullptr;
   const std::scoped_lock lock(mutex_);
   return &choices_.try_emplace(kind, *communicator_, kind).first->second;
 }

@@ -192,10 +192,6 @@ class FoundGraphs {
   std::unordered_map<std::string, BoxGraphs> graphs_;
 };
 
-constexpr float least_rate_found = 0.2F;  ///< GB/s.
-/// In a machine. NVLink domains of racks were not held against what NCCL finds.
-constexpr std::size_t most_gpus_held = 16;
-
 }  // namespace
 
 std::optional<NcclCommunicator> make_communicator(const Topology& topology, const NcclEra& era) {
@@ -213,7 +209,7 @@ std::optional<NcclCommunicator> make_communicator(const Topology& topology, cons
   std::map<std::string, BoxGraphs> known;
   std::vector<Member> members;
   for (const std::vector<Rank>& ranks : groups) {
-    auto box = ranks.size() <= most_gpus_held ? NcclBox::make(topology, ranks, groups.size() > 1, era) : std::nullopt;
+    auto box = NcclBox::make(topology, ranks, groups.size() > 1, era);
     if (!box) return std::nullopt;
     Member member;
     for (std::size_t g = 0; g < box->gpus().size(); ++g) {
@@ -223,10 +219,9 @@ std::optional<NcclCommunicator> make_communicator(const Topology& topology, cons
     made.are_makers_mixed = made.are_makers_mixed || (!members.empty() && made.maker != box->maker());
     made.maker = box->maker();
     made.least_local = std::min(made.least_local, ranks.size());
+    made.most_local = std::max(made.most_local, ranks.size());
     const auto [found, is_new] = known.try_emplace(box->signature());
     if (is_new) found->second = found_graphs.of(*std::move(box));
-    // Where the search gives up NCCL takes any order at a rate that says nothing, and so does its tuner then.
-    if (found->second.ring.inside < least_rate_found) return std::nullopt;
     member.graphs = found->second;
     const BoxGraphs& graphs = member.graphs;
     made.tree_pattern = std::max(made.tree_pattern, graphs.tree.pattern);

@@ -25,7 +25,8 @@ struct NcclCommunicator {
   NcclEra era;
   std::size_t ranks = 0, machines = 0;
   std::size_t least_local = 0;  ///< Ranks of the machine with the fewest.
-  NcclGraph ring, tree, nvls;   ///< Without their orders.
+  std::size_t most_local = 0;
+  NcclGraph ring, tree, nvls;  ///< Without their orders.
   GraphPattern tree_pattern = GraphPattern::none;
   ProcessorMaker maker = ProcessorMaker::intel;  ///< Of all machines.
   bool are_makers_mixed = false;
