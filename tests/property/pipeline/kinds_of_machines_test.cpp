@@ -152,8 +152,8 @@ TEST(KindsOfMachines, EveryPlannerPlansOnEachButWhereItSaysWhyNot) {
     const auto planned = planners_of(kind.machine);
     for (const planners::Planner& planner : planners::all_planners()) {
       const bool computes = kind.name == "computing switch";
-      const bool is_refused = kind.refused.contains(planner.name) || planner.needs_matrix ||
-                              (planner.name == "innetwork" && !computes);
+      const bool is_refused =
+          kind.refused.contains(planner.name) || planner.needs_matrix || (planner.name == "innetwork" && !computes);
       EXPECT_EQ(planned.contains(planner.name), !is_refused) << planner.name;
     }
   }
