@@ -207,6 +207,7 @@ class ChannelSearch {
     if (turn.order == Order::as_before) return {at(made_.channels - 1, step + 1)};
     const int by_net = turn.to_net == -1 ? 0 : turn.to_net == static_cast<int>(step) + 1 ? 1 : -1;
     std::vector<Score> scores;
+    scores.reserve(gpus_);
     for (std::uint32_t i = 1; i < gpus_; ++i) {
       const auto next = static_cast<std::uint32_t>((gpu + i) % gpus_);
       const BoxPath& path = box_.gpu_path(gpu, next);
@@ -226,6 +227,7 @@ class ChannelSearch {
     });
     if (by_net == -1 && are_alike) std::ranges::reverse(scores);
     std::vector<std::uint32_t> next;
+    next.reserve(scores.size());
     for (const Score& score : scores) next.push_back(score.gpu);
     return box_.has_switch() ? only_neighbours(gpu, next) : next;
   }
