@@ -141,7 +141,12 @@ def plan(topology, collective, algorithm="auto", size=None, root=None, shares=No
     if ranks is not None:
         topology = _espalier._with_ranks(topology, ranks_text(topology, ranks))
     parts, of_matrix = _parts_of(topology, shares, matrix)
-    size = parse_size("64M") if size is None and of_matrix is None else of_matrix if size is None else parse_size(size)
+    if size is not None:
+        size = parse_size(size)
+    elif of_matrix is None:
+        size = parse_size("64M")
+    else:
+        size = max(4, of_matrix // 4 * 4)  # Whole elements of plans, as the command has it.
     request = _espalier._PlanRequest(algorithm, size, 0 if k is None else whole_number(k, "k", 1),
                                      0 if max_depth is None else whole_number(max_depth, "max_depth", 1), *find_profile(profile))
     return _espalier._plan(topology, collective, request, root_number(root), parts)

@@ -416,6 +416,15 @@ class WrongPlaces(unittest.TestCase):
             self.assertEqual(schedule.verify(), [])
         self.assertGreater(len({len(espalier.plan(machine, "all_gather", name, size="1K").transfers) for name in named}), 1)
 
+    def test_a_matrix_of_any_bytes(self):
+        machine = espalier.Topology.load("dgx1v")
+        blocks = numpy.random.default_rng(0).integers(0, 1 << 20, (8, 8)) | 1  # Hardly a whole number of floats.
+        plan = espalier.plan(machine, "all_to_all", matrix=blocks)
+        self.assertEqual((plan.matrix == blocks).all(), True)
+        busiest = max(blocks.sum(axis=0).max(), blocks.sum(axis=1).max())
+        ideal = espalier.bound(machine, "all_to_all", matrix=blocks).time_per_byte * int(busiest)
+        self.assertGreaterEqual(espalier.simulate(plan, int(busiest) // 4 * 4).time, float(ideal) * (1 - 1e-5))
+
     def test_one_name_is_as_good_as_a_list(self):
         machine = espalier.Topology.load("dgx1v")
         self.assertEqual(machine.without("gpu0-gpu1").to_yaml(), machine.without(["gpu0-gpu1"]).to_yaml())
