@@ -9,7 +9,7 @@ inline constexpr double square_tile = 0.99;       ///< Rate of a tile of 128 x 1
 inline constexpr double narrow_tile = 0.95;       ///< Of 128 x 64.
 inline constexpr double small_tile = 0.505;       ///< Of 64 x 64.
 inline constexpr double turn = 0.578;             ///< What the empty part of the last turn costs.
-inline constexpr double least_depth = 512;        ///< Of a part of a depth that is cut.
+inline constexpr double min_depth = 512;          ///< Of a part of a depth that is cut.
 inline constexpr double split_overhead = 8.0e-6;  ///< Of adding up the parts of a depth that is cut.
 inline constexpr double kernel_overhead = 4.6e-6;
 

@@ -41,7 +41,7 @@ double product_seconds(const Gpu& gpu, const Product& product) {
   for (const Tile& tile : tiles) {
     const double count = std::ceil(m / tile.rows) * std::ceil(n / tile.columns) * batch;
     for (const double parts : {1.0, 2.0, 4.0, 8.0}) {
-      if (parts > 1 && k / parts < constants::least_depth) break;
+      if (parts > 1 && k / parts < constants::min_depth) break;
       const double of_tile =
           2 * tile.rows * tile.columns * (k / parts) / (peak / gpu.multiprocessors * gpu.tile_part * tile.part) +
           gpu.tile_overhead * tile.rows * tile.columns / (128 * 256);

@@ -8,7 +8,7 @@
 namespace espalier::cli {
 namespace {
 
-constexpr std::int64_t most_whole = std::int64_t{1} << 40U;
+constexpr std::int64_t max_whole = std::int64_t{1} << 40U;
 
 }  // namespace
 
@@ -27,10 +27,10 @@ std::int64_t Members::whole(const char* key, std::int64_t otherwise, std::int64_
   if (value == nullptr) return otherwise;
   if (value->is_number_integer()) {
     const auto read = value->get<std::int64_t>();
-    if (read >= least && read <= most_whole) return read;
+    if (read >= least && read <= max_whole) return read;
   }
   refuse(fmt::format("'{}' is {}", key, value->dump().substr(0, 60)),
-         fmt::format("a whole number from {} to {}", least, most_whole));
+         fmt::format("a whole number from {} to {}", least, max_whole));
   return otherwise;
 }
 

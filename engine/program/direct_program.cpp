@@ -6,7 +6,7 @@ namespace espalier::engine {
 namespace {
 
 /// More chunks of a block than this only cost.
-constexpr std::int64_t most_block_chunks = 4096;
+constexpr std::int64_t max_block_chunks = 4096;
 
 /// Of which chunks an op is: every `step`-th from `first` on.
 struct Deal {
@@ -49,7 +49,7 @@ void add_ops(RankProgram& program, std::size_t index, TransferId transfer, std::
   Stream& stream = program.streams[index];
   const Deal deal = deal_of(program, index);
   const std::int64_t bytes = stream.block.bytes;
-  const std::int64_t length = std::max(chunk, (bytes + most_block_chunks - 1) / most_block_chunks);
+  const std::int64_t length = std::max(chunk, (bytes + max_block_chunks - 1) / max_block_chunks);
   const auto count = static_cast<std::uint32_t>(std::max<std::int64_t>(1, (bytes + length - 1) / length));
   stream.first_op = static_cast<std::uint32_t>(program.ops.size());
   for (std::uint32_t i = deal.first; i < count; i += deal.step) {

@@ -17,9 +17,9 @@ constexpr std::int64_t uncached_message_bytes = std::int64_t{8} << 20;
 enum class CopyMode : std::uint8_t { pull, push, halves, read, staged };
 
 /// From this size on a block that is read by the system is there sooner than one that is staged.
-constexpr std::int64_t least_read_bytes = std::int64_t{16} << 10;
+constexpr std::int64_t min_read_bytes = std::int64_t{16} << 10;
 /// How many ops are read at once.
-constexpr std::uint32_t most_read_ops = 8;
+constexpr std::uint32_t max_read_ops = 8;
 
 /// From this size on two cores copy an op faster than one.
 constexpr std::int64_t halved_op_bytes = std::int64_t{32} << 10;
@@ -64,7 +64,7 @@ CopyMode copy_mode_of(std::uint32_t number, const CallEnd& source, const CallEnd
   if (can_pull && (is_broadcast || kind == CollectiveKind::scatter)) return CopyMode::pull;
   if (destination.is_reached(Place::receive)) return CopyMode::push;
   if (can_pull) return CopyMode::pull;
-  const bool is_read = source.call.header.has_counts != 0 && source.is_read && bytes >= least_read_bytes &&
+  const bool is_read = source.call.header.has_counts != 0 && source.is_read && bytes >= min_read_bytes &&
                        source.is_on_host(Place::send) && destination.is_on_host(Place::receive);
   return is_read ? CopyMode::read : CopyMode::staged;
 }
@@ -326,7 +326,7 @@ class ShmReceiver final : public Receiver {
     if (has_read_) return false;
     has_read_ = true;
     // The ops of a block follow each other at both ends.
-    const std::uint32_t end = std::min(index + most_read_ops, call_->stream->op_count);
+    const std::uint32_t end = std::min(index + max_read_ops, call_->stream->op_count);
     std::int64_t bytes = 0;
     for (std::uint32_t i = index; i < end; ++i) bytes += call_->op(i).bytes;
     const Piece& first = call_->pieces(call_->op(index))[0];

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <numeric>
@@ -24,14 +25,25 @@ constexpr std::string_view routing_prefix = "routing:";
 constexpr double max_exponent = 10;
 constexpr std::uint32_t max_experts_of_rank = 1024;
 
+/// Far more than any matrix that is planned has: bytes of a file.
+constexpr std::size_t max_file_bytes = std::size_t{512} << 20U;
+
 Result<std::string> read_whole_file(const std::string& path) {
+  constexpr std::string_view forms = "give a matrix's file (CSV, JSON, .npy), zipf:0.7,seed=3 or routing:FILE";
+  std::error_code status;
   std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return fail(ErrorCode::unavailable, fmt::format("{} cannot be read", path),
-                "give a matrix's file (CSV, JSON, .npy), zipf:0.7,seed=3 or routing:FILE");
+  if (!file || std::filesystem::is_directory(path, status)) {
+    return fail(ErrorCode::unavailable, fmt::format("{} cannot be read", path), std::string(forms));
   }
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) return fail(ErrorCode::unavailable, fmt::format("{} cannot be read", path));
+  std::string text;
+  std::string block(std::size_t{1} << 20U, '\0');
+  while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
+    text.append(block, 0, static_cast<std::size_t>(file.gcount()));
+    if (text.size() > max_file_bytes) {
+      return fail(ErrorCode::too_large, fmt::format("{} has more than 512 MiB", path), std::string(forms));
+    }
+  }
+  if (file.bad()) return fail(ErrorCode::unavailable, fmt::format("{} cannot be read to its end", path));
   return text;
 }
 

@@ -163,5 +163,13 @@ TEST(TrafficMatrix, WrongDescriptionsAreRefused) {
   EXPECT_EQ(message("/no/file"), "/no/file cannot be read");
 }
 
+TEST(TrafficMatrix, WhatIsNoFileIsRefused) {
+  for (const char* path : {"/tmp", "/dev/null/none"}) {
+    const auto read = load_traffic(path, 4);
+    ASSERT_FALSE(read.has_value()) << path;
+    EXPECT_EQ(read.error().code, ErrorCode::unavailable) << path;
+  }
+}
+
 }  // namespace
 }  // namespace espalier
