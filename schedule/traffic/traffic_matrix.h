@@ -53,8 +53,8 @@ Result<TrafficMatrix> parse_routing(std::string_view text, std::string_view name
                                     const RoutedTraffic& how);
 
 /// The matrix that a text describes: "zipf:0.7,seed=3,experts=8", "routing:FILE,experts=256,bytes=7168,dedup", or a
-/// matrix's file of at most 512 MiB. Errors: unavailable where it cannot be read; too_large; invalid_input, what is wrong
-/// and where, also where it is for another number of ranks.
+/// matrix's file of at most 512 MiB. Errors: unavailable where it cannot be read; too_large; invalid_input, what is
+/// wrong and where, also where it is for another number of ranks.
 Result<TrafficMatrix> load_traffic(const std::string& described, std::size_t ranks);
 
 }  // namespace espalier
