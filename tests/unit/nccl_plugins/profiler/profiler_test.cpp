@@ -43,13 +43,6 @@ void log_line(LogLevel /*level*/, unsigned long /*subsystem*/, const char* /*fil
   log_text() += std::string(line.data()) + "\n";
 }
 
-/// Processor time of this thread.
-double thread_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
 class ProfilerTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -346,17 +339,13 @@ TEST_F(ProfilerTest, AMillionEventsAllocateNothing) {
   step.type = proxy_step_event;
   step.parent = operation_event;
   const auto before = mallinfo2();
-  const double begun = thread_seconds();
   for (int i = 0; i < events; ++i) {
     void* event = nullptr;
     plugin.start(context, &event, &step);
     plugin.stop(event);
   }
-  const double took = (thread_seconds() - begun) * 1e9 / events;
   const auto after = mallinfo2();
   EXPECT_EQ(after.uordblks + after.hblkhd, before.uordblks + before.hblkhd);
-  std::printf("%.1f ns of processor time an event\n", took);
-  EXPECT_LT(took, 500);  // The aim is 100 where nothing else runs; other work slows down a processor, too.
   setenv("ESPALIER_PROFILER_FILE", "/nowhere/run", 1);
   plugin.finalize(context);
 }
