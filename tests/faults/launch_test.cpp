@@ -21,6 +21,7 @@
 #include "base/send_signal.h"
 #include "lab/process.h"
 #include "tests/support/confined.h"
+#include "tests/support/rounds.h"
 
 namespace espalier {
 namespace {
@@ -182,11 +183,10 @@ void disturb(const lab::Process& run, const std::vector<pid_t>& ranks, Random& r
 
 /// Few rounds in a build's tests; ESPALIER_KILL_ROUNDS=200 for more.
 TEST(Launch, NothingIsLeftOfRunsThatAreKilledAndStopped) {
-  const char* const asked = std::getenv("ESPALIER_KILL_ROUNDS");
-  const int rounds = asked != nullptr ? std::atoi(asked) : 12;
+  const std::int64_t rounds = test::rounds("ESPALIER_KILL_ROUNDS", 12);
   expect_confined(
       [rounds](Findings& found) {
-        for (int round = 0; round < rounds; ++round) {
+        for (std::int64_t round = 0; round < rounds; ++round) {
           Random random(static_cast<std::uint64_t>(round));  // So that one round can be repeated.
           const std::string transport = random.below(2) == 0 ? "shm" : "tcp";
           const std::string size = random.below(2) == 0 ? "1K" : "4M";

@@ -19,6 +19,7 @@
 #include "lab/namespaces/name_space.h"
 #include "lab/process.h"
 #include "tests/support/confined.h"
+#include "tests/support/rounds.h"
 
 namespace espalier::lab {
 namespace {
@@ -30,11 +31,7 @@ using test::Findings;
 JobName dead_job(int number) { return {(1 << 22) + number, 1, 0}; }
 
 /// How often a race is tried: few times in a build's tests, often where somebody asks for it.
-int rounds() {
-  const char* const asked = std::getenv("ESPALIER_LAB_ROUNDS");
-  constexpr int usual = 25;
-  return asked != nullptr ? std::atoi(asked) : usual;
-}
+int rounds() { return static_cast<int>(test::rounds("ESPALIER_LAB_ROUNDS", 25)); }
 
 Process sleeper(const std::string& name_space = {}) {
   Launch launch;

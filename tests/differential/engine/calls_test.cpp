@@ -12,6 +12,7 @@
 #include "tests/support/local_ranks.h"
 #include "tests/support/networks/random_graph.h"
 #include "tests/support/random/random_schedule.h"
+#include "tests/support/rounds.h"
 #include "tests/support/transports_here.h"
 
 namespace espalier {
@@ -25,10 +26,7 @@ constexpr std::size_t most_elements = 6000;
 constexpr std::size_t margin = 64;  ///< Bytes around the buffers that no call may touch.
 constexpr std::byte untouched{0xA5};
 
-std::int64_t wanted_calls() {
-  const char* text = std::getenv("ESPALIER_DIFFERENTIAL_CALLS");
-  return text != nullptr ? std::atoll(text) : 900;
-}
+std::int64_t wanted_calls() { return test::rounds("ESPALIER_DIFFERENTIAL_CALLS", 900); }
 
 /// A message for a schedule's collective.
 WideCall random_message(Random& random, const Collective& collective) {

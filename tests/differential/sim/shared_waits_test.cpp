@@ -6,6 +6,7 @@
 #include "sim/simulate.h"
 #include "tests/differential/sim/reference_fair.h"
 #include "tests/support/networks/machine.h"
+#include "tests/support/rounds.h"
 
 namespace espalier {
 namespace {
@@ -56,9 +57,11 @@ TEST(SharedWaits, AreOneListForAllThatSendASum) {
   }
 }
 
+/// ESPALIER_SHARED_WAITS=200 for more.
 TEST(SharedWaits, ChangeNoTime) {
   Random random(20'261'125);
-  for (int round = 0; round < 80; ++round) {
+  const std::int64_t rounds = test::rounds("ESPALIER_SHARED_WAITS", 80);
+  for (std::int64_t round = 0; round < rounds; ++round) {
     const Machine machine = all_to_all_sums(random);
     const Schedule schedule = machine.schedule();
     const Topology topology = machine.topology();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "tests/support/rounds.h"
 #include "tests/support/sanitized.h"
 
 namespace espalier::sim {
@@ -76,9 +77,11 @@ bool comes_out_in_order(Random& random) {
   return both.has_all();
 }
 
+/// ESPALIER_EVENT_QUEUE=20000 for more.
 TEST(EventQueue, GivesOutWhatASortedMultisetDoesWhateverTheBursts) {
   // A sanitizer looks for what touches memory wrongly, for which a few of them do: they take forty times as long there.
-  constexpr std::uint64_t sequences = ESPALIER_SANITIZED != 0 ? 500 : 5'000;
+  const auto sequences =
+      static_cast<std::uint64_t>(test::rounds("ESPALIER_EVENT_QUEUE", ESPALIER_SANITIZED != 0 ? 500 : 5'000));
   for (std::uint64_t seed = 0; seed < sequences; ++seed) {
     Random random(seed);
     ASSERT_TRUE(comes_out_in_order(random)) << "seed " << seed;
