@@ -93,6 +93,10 @@ Result<void> check_nodes(const Topology& topology, std::span<const NodeId> nodes
 
 Result<std::vector<NodeId>> find_rank_nodes(const Topology& topology, std::string_view list) {
   std::vector<NodeId> nodes;
+  if (list == "all" && topology.find_node(list).is_none()) {
+    for (std::size_t r = 0; r < topology.rank_count(); ++r) nodes.push_back(topology.node_of(Rank(r)));
+    return nodes;
+  }
   for (const std::string_view item : split_items(list)) {
     if (item.empty()) {
       return fail(ErrorCode::invalid_input, "a name is missing in the list of ranks",

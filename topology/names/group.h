@@ -10,7 +10,7 @@
 namespace espalier {
 
 /// The gpu and cpu nodes that a list names, in the order of the list: node ids and ranges ("gpu[0-3], box1.gpu[*]") of
-/// the topology format, parted by commas.
+/// the topology format, parted by commas; "all" (where no node is called so) stands for the ranks of the topology.
 /// Errors: invalid_input for an empty list, a malformed range, a name or range that no node has, a node that is neither
 /// gpu nor cpu, and a node named twice.
 Result<std::vector<NodeId>> find_rank_nodes(const Topology& topology, std::string_view list);

@@ -48,6 +48,7 @@ TEST(Group, NamesAndRangesInNodeOrder) {
   EXPECT_EQ(group("gpu2"), "gpu2 ");
   EXPECT_EQ(group("gpu3, gpu[0-1]"), "gpu0 gpu1 gpu3 ");
   EXPECT_EQ(group("gpu[0,2]"), "gpu0 gpu2 ");
+  EXPECT_EQ(group("all"), group("gpu[*]"));
   EXPECT_EQ(group("gpu[*]"), "gpu0 gpu1 gpu2 gpu3 ");
   EXPECT_EQ(group("cpu0,gpu[3-2]"), "gpu2 gpu3 cpu0 ");
 }
@@ -57,6 +58,7 @@ TEST(Group, WrongListsAreRefused) {
   EXPECT_EQ(group("gpu0,,gpu1"), "a name is missing in the list of ranks");
   EXPECT_EQ(group("gpu4"), "there is no node 'gpu4' in machine");
   EXPECT_EQ(group("tpu[*]"), "there is no node 'tpu[*]' in machine");
+  EXPECT_EQ(group("all,gpu1"), "there is no node 'all' in machine");
   EXPECT_EQ(group("gpu[2-5]"), "there is no node 'gpu4' in machine");
   EXPECT_EQ(group("s0"), "'s0' is a switch, and ranks are gpu or cpu nodes");
   EXPECT_EQ(group("gpu[0-2],gpu1"), "'gpu1' is named twice");
