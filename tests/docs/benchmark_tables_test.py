@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs/benchmarks.md shows what its commands print: rows of small machines are made anew, and every script and program that it names exists.
+"""docs/benchmarks.md shows what its commands print: rows of small machines are made anew, and every script and program that it and
+docs/benchmarks-engine.md name exists.
 
 Usage: benchmark_tables_test.py ESPALIER REPOSITORY [--record]
 
@@ -58,7 +59,8 @@ def main():
             page = page[:found.start()] + "\n".join(lines) + "\n" + page[found.end():]
         path.write_text(page, encoding="utf-8")
         return 0
-    problems = [*missing_programs(repository, page)]
+    engine = (repository / "docs/benchmarks-engine.md").read_text(encoding="utf-8")
+    problems = [*missing_programs(repository, page + engine)]
     for collective in ("all_reduce", "all_gather"):
         problems += wrong_rows(espalier, repository, page, collective)
     print("\n".join(problems) or "the tables are what their commands print")

@@ -21,7 +21,7 @@
 #include "base/send_signal.h"
 #include "lab/process.h"
 #include "tests/support/confined.h"
-#include "tests/support/rounds.h"
+#include "tests/support/random/rounds.h"
 
 namespace espalier {
 namespace {

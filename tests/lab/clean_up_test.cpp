@@ -19,7 +19,7 @@
 #include "lab/namespaces/name_space.h"
 #include "lab/process.h"
 #include "tests/support/confined.h"
-#include "tests/support/rounds.h"
+#include "tests/support/random/rounds.h"
 
 namespace espalier::lab {
 namespace {

@@ -12,7 +12,7 @@
 #include "tests/support/local_ranks.h"
 #include "tests/support/networks/random_graph.h"
 #include "tests/support/random/random_schedule.h"
-#include "tests/support/rounds.h"
+#include "tests/support/random/rounds.h"
 #include "tests/support/transports_here.h"
 
 namespace espalier {

@@ -6,7 +6,7 @@
 #include "sim/simulate.h"
 #include "tests/differential/sim/reference_fair.h"
 #include "tests/support/networks/machine.h"
-#include "tests/support/rounds.h"
+#include "tests/support/random/rounds.h"
 
 namespace espalier {
 namespace {

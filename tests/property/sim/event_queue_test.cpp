@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tests/support/rounds.h"
+#include "tests/support/random/rounds.h"
 #include "tests/support/sanitized.h"
 
 namespace espalier::sim {
