@@ -15,9 +15,9 @@ class Comparison:
     notes: list  #: What was done to make them comparable.
     svg: str  #: Of two timelines: both over each other; else empty.
 
-    def to_pandas(self):
-        """The rows as a pandas.DataFrame."""
-        return self.rows.to_pandas()
+    def to_pandas(self, units=False):
+        """The rows as a pandas.DataFrame, whose columns say their units with `units`."""
+        return self.rows.to_pandas(units)
 
     def _repr_html_(self):
         return self.svg + self.rows._repr_html_()

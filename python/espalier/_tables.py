@@ -29,17 +29,32 @@ class Table(list):
         """
         return [row.get(name) for row in self.rows]
 
-    def to_pandas(self):
-        """A pandas.DataFrame. Needs pandas (Debian's python3-pandas)."""
+    def to_pandas(self, units=False):
+        """A pandas.DataFrame. With `units`, columns say theirs: "time (s)", "busbw (B/s)". Needs pandas (Debian's python3-pandas)."""
         import pandas
 
-        return pandas.DataFrame(self.rows, columns=self.columns)
+        frame = pandas.DataFrame(self.rows, columns=self.columns)
+        return frame.rename(columns=_with_unit) if units else frame
 
     def _repr_html_(self):
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         body = "".join("<tr>" + "".join(f"<td>{html.escape(_text_of(row.get(name)))}</td>" for name in self.columns) + "</tr>"
                        for row in self.rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+_UNITS = {"size": "B", "chunk": "B", "bytes": "B", "time": "s", "mean_time": "s", "measured": "s", "simulated": "s", "picoseconds": "ps",
+          "busbw": "B/s", "algbw": "B/s"}
+
+
+def _with_unit(name):
+    """The name of a column with the unit of its values.
+
+    >>> from espalier._tables import _with_unit
+    >>> [_with_unit(name) for name in ("busbw", "of_bound")]
+    ['busbw (B/s)', 'of_bound']
+    """
+    return f"{name} ({_UNITS[name]})" if name in _UNITS else name
 
 
 def _text_of(value):

@@ -42,6 +42,7 @@ class Sweeps(unittest.TestCase):
             self.skipTest("no pandas")
         frame = runs.to_pandas()
         self.assertEqual(list(frame["time"]), [run.time for run in runs])
+        self.assertEqual(list(runs.to_pandas(units=True)), ["size (B)", "time (s)", "busbw (B/s)", "of_bound", "chunk (B)"])
         transfers = ring.to_pandas()
         self.assertEqual(len(transfers), len(ring.transfers))
         self.assertEqual(int(transfers["reduces"].sum()), int((ring.transfers["channel_and_reduces"] >> 31).sum()))
