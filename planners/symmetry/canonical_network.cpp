@@ -61,6 +61,32 @@ bool is_alone(const Topology& topology, NodeId node) {
   return topology.out_links(node).empty() && topology.in_links(node).empty();
 }
 
+/// By node: whether it forwards nothing, whoever plans: it is no rank, and at most one other node is beside it that is
+/// none of these itself. A NIC without its cable is one.
+std::vector<bool> find_dead_ends(const Topology& topology) {
+  std::vector<std::set<NodeId>> beside(topology.node_count());
+  for (const Link& link : topology.links()) {
+    beside[link.tail.index()].insert(link.head);
+    beside[link.head.index()].insert(link.tail);
+  }
+  std::vector<bool> is_dead_end(topology.node_count(), false);
+  std::vector<NodeId> open;
+  for (std::size_t i = 0; i < topology.node_count(); ++i) open.emplace_back(i);
+  while (!open.empty()) {
+    const NodeId node = open.back();
+    open.pop_back();
+    std::set<NodeId>& others = beside[node.index()];
+    if (is_dead_end[node.index()] || topology.node(node).is_rank || others.size() > 1) continue;
+    is_dead_end[node.index()] = true;
+    for (const NodeId other : others) {
+      beside[other.index()].erase(node);
+      open.push_back(other);
+    }
+    others.clear();
+  }
+  return is_dead_end;
+}
+
 /// Whether nothing shows that anything is missing, slow or left out: all GPUs that links join take part, and some
 /// symmetry turns each rank into each other, and each part into all those that are alike but for rates.
 bool is_whole(const Topology& topology) {
@@ -165,6 +191,31 @@ class RankOrder {
   std::map<Rank, std::vector<std::uint32_t>> distances_;
 };
 
+/// The dead ends that links join, each with the node that is none through which it is reached.
+std::vector<std::pair<NodeId, NodeId>> find_attached(const Topology& topology, const std::vector<bool>& is_dead_end) {
+  std::vector<std::vector<NodeId>> beside(topology.node_count());
+  for (const Link& link : topology.links()) {
+    if (is_dead_end[link.head.index()]) beside[link.tail.index()].push_back(link.head);
+    if (is_dead_end[link.tail.index()]) beside[link.head.index()].push_back(link.tail);
+  }
+  std::vector<std::pair<NodeId, NodeId>> attached;
+  std::vector<bool> is_left = is_dead_end;
+  for (std::size_t i = 0; i < topology.node_count(); ++i) {
+    if (is_dead_end[i]) continue;
+    for (std::vector<NodeId> open{NodeId(i)}; !open.empty();) {
+      const NodeId node = open.back();
+      open.pop_back();
+      for (const NodeId next : beside[node.index()]) {
+        if (!is_left[next.index()]) continue;
+        is_left[next.index()] = false;
+        attached.emplace_back(next, NodeId(i));
+        open.push_back(next);
+      }
+    }
+  }
+  return attached;
+}
+
 /// The place of each of these.
 template <class Id>
 std::vector<Id> inverse(const std::vector<Id>& ids) {
@@ -173,20 +224,22 @@ std::vector<Id> inverse(const std::vector<Id>& ids) {
   return places;
 }
 
-/// By node: a number that depends on the network alone, without the nodes that nothing leads to or from.
-std::vector<std::uint32_t> number_nodes(const Topology& topology, const Collective& collective) {
+/// By node: a number that depends on the network alone, without its dead ends.
+std::vector<std::uint32_t> number_nodes(const Topology& topology, const Collective& collective,
+                                        const std::vector<bool>& is_dead_end) {
   std::vector<NodeId> joined;
   std::vector<Node> nodes;
   std::vector<NodeId> places(topology.node_count());
   for (std::size_t i = 0; i < topology.node_count(); ++i) {
-    const Node& node = topology.node(NodeId(i));
-    if (is_alone(topology, NodeId(i)) && !node.is_rank) continue;
+    if (is_dead_end[i]) continue;
     places[i] = NodeId(joined.size());
     joined.emplace_back(i);
-    nodes.push_back(node);
+    nodes.push_back(topology.node(NodeId(i)));
   }
-  std::vector<Link> links(topology.links().begin(), topology.links().end());
-  for (Link& link : links) {
+  std::vector<Link> links;
+  for (const Link& whole : topology.links()) {
+    if (is_dead_end[whole.tail.index()] || is_dead_end[whole.head.index()]) continue;
+    Link& link = links.emplace_back(whole);
     link.tail = places[link.tail.index()];
     link.head = places[link.head.index()];
   }
@@ -213,7 +266,8 @@ std::unique_ptr<const CanonicalNetwork> CanonicalNetwork::make(const Topology& t
 
 CanonicalNetwork::CanonicalNetwork(const Topology& topology, Paths paths, const Collective& collective)
     : root_(collective.root), shares_(collective.shares) {
-  const std::vector<std::uint32_t> numbers = number_nodes(topology, collective);
+  const std::vector<bool> is_dead_end = find_dead_ends(topology);
+  const std::vector<std::uint32_t> numbers = number_nodes(topology, collective, is_dead_end);
   ranks_ = RankOrder(topology, numbers).run();
   std::vector<NodeId> forwarding;
   for (std::size_t i = 0; i < topology.node_count(); ++i) {
@@ -225,7 +279,11 @@ CanonicalNetwork::CanonicalNetwork(const Topology& topology, Paths paths, const 
 
   std::vector<NodeId> places(topology.node_count());
   for (std::size_t i = 0; i < nodes_.size(); ++i) places[nodes_[i].index()] = NodeId(i);
-  for (std::size_t i = 0; i < topology.link_count(); ++i) links_.emplace_back(i);
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const Link& link = topology.link(LinkId(i));
+    if (!is_dead_end[link.tail.index()] && !is_dead_end[link.head.index()]) links_.emplace_back(i);
+  }
+  attached_ = find_attached(topology, is_dead_end);
   // Links that are alike in all of this do for each other.
   std::ranges::stable_sort(links_, [&](LinkId a, LinkId b) {
     const auto key = [&](LinkId id) {
@@ -308,6 +366,11 @@ Schedule CanonicalNetwork::restore(const Schedule& planned) const {
 
 Bound CanonicalNetwork::restore(Bound bound) const {
   for (NodeId& node : bound.cut) node = nodes_[node.index()];
+  // Dead ends lie on the side of what they are attached to, so that no link to them crosses the cut.
+  const std::set<NodeId> inside(bound.cut.begin(), bound.cut.end());
+  for (const auto& [dead_end, to] : attached_) {
+    if (inside.contains(to)) bound.cut.push_back(dead_end);
+  }
   std::ranges::sort(bound.cut);
   return bound;
 }

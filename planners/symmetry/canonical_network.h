@@ -14,9 +14,10 @@
 
 namespace espalier::planners {
 
-/// A network with nodes, ranks and links in an order that depends on the network alone: networks that differ in names
-/// and numbers alone, such as a machine without one or another of its like cables, become the same. So what is planned
-/// on it takes as long whichever of like parts failed.
+/// A network with nodes, ranks and links in an order that depends on the network alone, without dead ends: networks
+/// that differ in names and numbers alone, such as a machine without one or another of its like cables, become the
+/// same, and so do those without a NIC or without its cable. So what is planned on it takes as long whichever of like
+/// parts failed.
 ///
 /// Ranks of a machine follow each other along the widest links between them; those at one place of different machines
 /// are near each other. Nodes keep their names, for messages; nothing that plans may go by them.
@@ -44,11 +45,12 @@ class CanonicalNetwork {
   [[nodiscard]] Rank end_of(Rank end) const;
   [[nodiscard]] std::vector<SliceId> place_slices(const Schedule& planned, Schedule& restored) const;
 
-  Rank root_;                         ///< In the network's own order, as the next.
-  std::vector<std::int64_t> shares_;  ///< By rank.
-  std::vector<NodeId> nodes_;         ///< By node here: which it is.
-  std::vector<LinkId> links_;         ///< By link here, the same.
-  std::vector<Rank> ranks_;           ///< By rank here, the same.
+  Rank root_;                                        ///< In the network's own order, as the next.
+  std::vector<std::int64_t> shares_;                 ///< By rank.
+  std::vector<NodeId> nodes_;                        ///< By node here: which it is.
+  std::vector<LinkId> links_;                        ///< By link here, the same.
+  std::vector<Rank> ranks_;                          ///< By rank here, the same.
+  std::vector<std::pair<NodeId, NodeId>> attached_;  ///< Dead ends, which are not here, and where each is attached.
   std::unique_ptr<const Topology> topology_;
   std::unique_ptr<const ParallelLinks> network_;
 };

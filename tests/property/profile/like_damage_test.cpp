@@ -187,5 +187,29 @@ TEST(Damage, LikeChangesGiveEqualAnswersOfAllPlanners) {
   EXPECT_GT(moves, compared / 2);
 }
 
+/// A NIC with one cable of two forwards nothing.
+TEST(Damage, ANicAndItsCablesAreMissedAlike) {
+  const test::Machine machine = {"dgx-a100-x2", "nccl-ampere"};
+  const Topology topology = test::read_machine(machine);
+  const NodeId nic = topology.find_node("box0.nic0");
+  ASSERT_FALSE(nic.is_none());
+  const auto whole = without(topology, {{nic}, {}}, "some");
+  ASSERT_TRUE(whole);
+  std::size_t cables = 0;
+  for (const Cable& cable : find_cables(topology)) {
+    const Link& link = topology.link(cable.there);
+    if (link.tail != nic && link.head != nic) continue;
+    ++cables;
+    const auto cut = without(topology, {{}, {cable.there, cable.back}}, "some");
+    ASSERT_TRUE(cut);
+    for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather}) {
+      const auto times = answers(*whole, kind, Bytes{4 << 20}, nullptr);
+      EXPECT_EQ(differences(times, answers(*cut, kind, Bytes{4 << 20}, nullptr)), "")
+          << to_string(kind) << ' ' << topology.link_name(cable.there);
+    }
+  }
+  EXPECT_EQ(cables, 2U);
+}
+
 }  // namespace
 }  // namespace espalier::profile
