@@ -114,7 +114,8 @@ ProfiledRuns::ProfiledRuns(const Topology& topology, const planners::Candidates&
     : topology_(topology),
       candidates_(candidates),
       options_(options),
-      machines_(planners::group_ranks(topology).groups.size()),
+      machines_(planners::group_domains(topology).groups.size()),
+      hosts_(planners::group_ranks(topology).groups.size()),
       channels_(profile::channels_of(options.profile, topology, machines_)) {}
 
 std::vector<ProfiledRuns::Pair> ProfiledRuns::pairs_of(const planners::Candidate& candidate) const {
@@ -134,7 +135,7 @@ Result<const profile::Setting*> ProfiledRuns::find_setting(const Pair& pair, std
   std::unique_ptr<profile::Setting>& known = settings_[{pair.shape, pair.protocol, channels, started}];
   if (!known) {
     const Picoseconds launch =
-        profile::launch_of(options_.launch, pair.shape, topology_.rank_count(), machines_, started);
+        profile::launch_of(options_.launch, pair.shape, topology_.rank_count(), hosts_, started);
     const Picoseconds overlap = options_.launch.overlap;
     const bool hides = overlap.count > 0;
     const profile::Way way = on_ranks(*pair.way, pair.candidate->schedule.collective.kind, topology_.rank_count());

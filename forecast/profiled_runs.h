@@ -113,7 +113,8 @@ class ProfiledRuns : public planners::CandidateTimes {
   const Topology& topology_;
   const planners::Candidates& candidates_;
   Options options_;
-  std::size_t machines_ = 1;
+  std::size_t machines_ = 1;  ///< What NVLink joins is one.
+  std::size_t hosts_ = 1;
   std::uint32_t channels_ = 1;  ///< That the software opens here.
   KnownRuns runs_;
   /// Of all below; what they hold is not changed once it is made, without it where that takes long.

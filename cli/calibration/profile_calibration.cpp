@@ -174,7 +174,7 @@ OrStop<void> ProfileCalibration::add(const Console& console, const TableSource& 
   const std::size_t first = rows_.size();
   std::vector<double> predicted;
   for (const auto& [name, of_collective] : *sizes) {
-    const std::size_t machines = planners::group_ranks(loaded->topology).groups.size();
+    const std::size_t machines = planners::group_domains(loaded->topology).groups.size();
     Planned& planned = table.planned.emplace(name, Planned{loaded->topology, {}, machines}).first->second;
     const auto times = add_rows(console, planned, source, measured, name, given, *as_of);
     if (!times) return tl::unexpected(times.error());

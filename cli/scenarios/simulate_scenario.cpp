@@ -59,10 +59,11 @@ OrStop<void> lay_profile(const Console& console, scenario::Scenario& scenario, c
     return usage({ErrorCode::invalid_input, "the profile " + costs.name + " has no rings with Simple",
                   "scenarios have the costs of those"});
   }
-  const std::size_t machines = planners::group_ranks(scenario.topology).groups.size();
+  const std::size_t machines = planners::group_domains(scenario.topology).groups.size();
+  const std::size_t hosts = planners::group_ranks(scenario.topology).groups.size();
   const std::uint32_t channels = profile::channels_of(costs, scenario.topology, machines);  // Large calls start all.
   const Picoseconds launch =
-      profile::launch_of((*chosen)->launch, profile::Shape::ring, scenario.topology.rank_count(), machines, channels);
+      profile::launch_of((*chosen)->launch, profile::Shape::ring, scenario.topology.rank_count(), hosts, channels);
   auto setting = profile::make_setting(costs, way->second, sim::Protocol::simple, launch, scenario.topology, machines,
                                        costs.channels);
   if (!setting) return stop(setting.error());

@@ -239,8 +239,8 @@ void add_explain_command(CLI::App& app, Session& session) {
                 "espalier explain leaf-spine-64 all_to_all -s 16M --model fair",
                 "espalier explain dgx1v all_gather -a packing --max-trees 2 -s 4M --chunk 64K -d bfloat16",
                 "espalier explain dgx-h100 all_reduce -a ring --protocol ll128 --jitter 2% --seed 7",
-                "espalier explain dgx-h100-nvls all_reduce -a nccl --profile nccl-hopper -s 8M",
-                "espalier explain dgx-h100-nvls all_reduce --measured all_reduce_perf.log --profile nccl-hopper",
+                "espalier explain dgx-h100 all_reduce -a nccl --profile nccl-hopper -s 8M",
+                "espalier explain dgx-h100 all_reduce --measured all_reduce_perf.log --profile nccl-hopper",
                 "espalier explain plan.json --measured run-trace.json", "espalier explain --scenario training-step",
                 "espalier explain --scenario link-dies --seed 3"}) +
       "\n--csv prints what single changes would save. The limit is proven anew from its cut. What cables would buy is "

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/disjoint_sets.h"
+#include "topology/link_kind.h"
 
 namespace espalier::planners {
 
@@ -128,6 +129,25 @@ RankGroups group_ranks(const Topology& topology) {
   }
   group_of = index_of_group(ordered, topology.rank_count());
   return {std::move(ordered), std::move(group_of)};
+}
+
+RankGroups group_domains(const Topology& topology) {
+  RankGroups hosts = group_ranks(topology);
+  if (hosts.groups.size() == 1) return hosts;
+  DisjointSets joined(topology.node_count());
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const Link& link = topology.link(LinkId(i));
+    if (kind_of(topology, LinkId(i)) == LinkKind::fabric) joined.join(link.tail.value(), link.head.value());
+  }
+  for (const std::vector<Rank>& group : hosts.groups) {
+    for (const Rank rank : group) {
+      joined.join(topology.node_of(group.front()).value(), topology.node_of(rank).value());
+    }
+  }
+  std::vector<std::vector<Rank>> domains = joined_ranks(topology, joined);
+  if (domains.size() == hosts.groups.size()) return hosts;
+  std::vector<std::uint32_t> group_of = index_of_group(domains, topology.rank_count());
+  return {std::move(domains), std::move(group_of)};
 }
 
 std::vector<Rank> order_ranks(const RankGroups& groups) {

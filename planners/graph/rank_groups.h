@@ -22,6 +22,9 @@ struct RankGroups {
 /// Cost: O(groups x links) at worst; past 1,024 groups they stay in the order of their first ranks.
 RankGroups group_ranks(const Topology& topology);
 
+/// As group_ranks, but hosts that NVLink or xGMI joins are one machine, as they are for NCCL (a rack of NVL72).
+RankGroups group_domains(const Topology& topology);
+
 /// All ranks, group by group: the order in which recursive schemes number them, so that close ranks have close numbers.
 std::vector<Rank> order_ranks(const RankGroups& groups);
 

@@ -18,7 +18,7 @@ Result<Schedule> plan_pat(const PlanningProblem& problem, const Collective& coll
   if (collective.kind != CollectiveKind::all_gather && collective.kind != CollectiveKind::reduce_scatter) {
     return fail(ErrorCode::unsupported, "NCCL's PAT plans all_gather and reduce_scatter", "use nccl/ring");
   }
-  const RankGroups machines = group_ranks(problem.topology());
+  const RankGroups machines = group_domains(problem.topology());
   if (machines.groups.size() < 2 || machines.groups.size() < problem.topology().rank_count()) {
     return fail(ErrorCode::unsupported, "NCCL's PAT is for machines of one rank each", "use nccl/ring");
   }

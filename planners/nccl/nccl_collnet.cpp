@@ -72,7 +72,7 @@ std::vector<std::vector<Head>> heads_beside(const Topology& topology, const Rank
 
 Result<Schedule> plan_collnet(const Topology& topology, const Collective& collective, bool is_chain) {
   const std::string name = is_chain ? "nccl/collnet_chain" : "nccl/collnet_direct";
-  const RankGroups machines = group_ranks(topology);
+  const RankGroups machines = group_domains(topology);
   if (collective.kind != CollectiveKind::all_reduce || machines.groups.size() < 2) {
     return tl::unexpected(no_collnet("NCCL's CollNet is for all_reduce on several machines"));
   }

@@ -19,7 +19,7 @@ class PxnTrees {
  public:
   explicit PxnTrees(const PlanningProblem& problem)
       : topology_(problem.topology()),
-        machines_(group_ranks(topology_)),
+        machines_(group_domains(topology_)),
         graph_(problem.logical_graph(Direction::forward, message_of_pxn, routes_of_pxn)),
         loads_(topology_.link_count(), 0),
         relayed_(topology_.rank_count(), 0) {}

@@ -16,7 +16,7 @@ constexpr std::uint32_t routes_kept = 8;
 /// What trees are made for, and what they are made with.
 struct Ground {
   Ground(const Topology& of, std::uint32_t variants)
-      : topology(of), groups(group_ranks(of)), graph(of, medium_message, variants) {}
+      : topology(of), groups(group_domains(of)), graph(of, medium_message, variants) {}
 
   [[nodiscard]] TreeDemand demand() const { return {topology, groups, graph, Rank()}; }
 

@@ -17,7 +17,7 @@ import tempfile
 import espalier
 
 COMMAND = os.environ["ESPALIER"]
-MACHINES = [("dgx1v", ""), ("dgx1v-degraded", ""), ("mi250", ""), ("dgx-a100-x2", ""), ("dgx-h100-nvls", ""), ("dgx-h100-x4", "box0.nic0"),
+MACHINES = [("dgx1v", ""), ("dgx1v-degraded", ""), ("mi250", ""), ("dgx-a100-x2", ""), ("dgx-h100", ""), ("dgx-h100-x4", "box0.nic0"),
             ("gb200-nvl72", "")]
 COLLECTIVES = ["all_gather", "all_reduce", "all_to_all"]
 SIZES = ["16K", "1M"]

@@ -24,7 +24,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parent.parent.parent
 # (what a system's name begins with, machine, its GPUs); the first that fits.
 MACHINES = [
     ("gb200", "gb200-nvl72", ["tray[0-17].gpu[0-3]", 4]), ("gb300", "gb300-nvl72", ["tray[0-17].gpu[0-3]", 4]),
-    ("a100", "dgx-a100", None), ("h100", "dgx-h100-nvls", None), ("h200", "dgx-h200", None), ("b200", "dgx-b200", None),
+    ("a100", "dgx-a100", None), ("h100", "dgx-h100", None), ("h200", "dgx-h200", None), ("b200", "dgx-b200", None),
     ("b300", "dgx-b300", None), ("l40s", "l40s-pcie", None), ("rtx_pro_6000", "rtx-pro-6000-pcie", None),
 ]
 BANDS = [("small", 0, 1 << 16), ("middle", 1 << 16, 1 << 26), ("large", 1 << 26, 1 << 60)]

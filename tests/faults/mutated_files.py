@@ -117,7 +117,7 @@ def seeds_of(command, source, folder):
     """By kind: texts to mutate, and what is asked about each."""
     configs = source / "configs"
     plans = []
-    for number, words in enumerate([["dgx1v", "all_reduce", "-a", "ring"], ["mi250", "all_gather", "-a", "packing"], ["dgx-h100-nvls", "all_reduce", "-a", "innetwork"],
+    for number, words in enumerate([["dgx1v", "all_reduce", "-a", "ring"], ["mi250", "all_gather", "-a", "packing"], ["dgx-h100", "all_reduce", "-a", "innetwork"],
                                     ["rtx4090-pcie", "all_to_all", "-a", "flat"], ["dgx-a100", "broadcast", "-a", "tree"]]):  # fmt: skip
         path = folder / f"plan{number}.json"
         subprocess.run([command, "plan", *words, "-o", path, "-q"], check=True, capture_output=True)

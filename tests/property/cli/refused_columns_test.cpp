@@ -31,7 +31,7 @@ TEST(RefusedColumnsProperty, OnlyTheirOwnColumnsAreEmpty) {
                                                {"dgx1v", "--without", "gpu0-gpu1"},
                                                {"dgx1v-nvlink", "--without", "gpu0"},
                                                {"rtx4090-pcie"},
-                                               {"dgx-h100-nvls"},
+                                               {"dgx-h100"},
                                                {"ethernet-mixed"}};
   const std::vector<std::string> uses[] = {{"all_gather"}, {"all_reduce"}, {"broadcast"},
                                            {"gather"},     {"all_to_all"}, {"reduce_scatter"},

@@ -94,7 +94,7 @@ TEST(PartOfBound, IsAtMostOneOnRandomGraphs) {
 }
 
 TEST(PartOfBound, IsAtMostOneOnShippedMachines) {
-  for (const char* const name : {"dgx1v", "dgx1v-degraded", "dgx1v-nvlink", "dgx-h100", "dgx-h100-nvls",
+  for (const char* const name : {"dgx1v", "dgx1v-degraded", "dgx1v-nvlink", "dgx-h100", "dgx-h100-without-nvls",
                                  "ethernet-mixed", "lab-mixed", "mi250", "mi300x", "one-host", "rtx4090-pcie"}) {
     const TopologyReading read = read_topology_file(ESPALIER_SOURCE_DIR "/configs/" + std::string(name) + ".yaml");
     ASSERT_TRUE(read.topology) << name;

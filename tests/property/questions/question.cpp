@@ -29,8 +29,8 @@ struct Shipped {
 constexpr std::array shipped_machines = {
     Shipped{"aws-p4d-x2", "nccl-ampere"},    Shipped{"aws-p5-x2", "nccl-hopper"},
     Shipped{"dgx-a100-x2", "nccl-ampere"},   Shipped{"dgx-a100", "nccl-ampere"},
-    Shipped{"dgx-h100-nvls", "nccl-hopper"}, Shipped{"dgx-h100-x4", "nccl-hopper"},
-    Shipped{"dgx-h100", "nccl-hopper"},      Shipped{"dgx1v-degraded", "nccl-volta"},
+    Shipped{"dgx-h100", "nccl-hopper"}, Shipped{"dgx-h100-x4", "nccl-hopper"},
+    Shipped{"dgx-h100-without-nvls", "nccl-hopper"},      Shipped{"dgx1v-degraded", "nccl-volta"},
     Shipped{"dgx1v-nvlink", "nccl-volta"},   Shipped{"dgx1v", "nccl-volta"},
     Shipped{"dgx2", "nccl-volta"},           Shipped{"ethernet-mixed", "espalier-tcp"},
     Shipped{"lab-mixed", "espalier-tcp"},    Shipped{"leaf-spine-64", "espalier-tcp"},

@@ -50,6 +50,7 @@ const Shipped all_shipped[] = {
     // 16 boxes, 8 leaves, 4 spines; 120 shards into a box over 8 x 25.
     {"dgx-a100-x16", 128, 16 * 17 + 12, 2 * (16 * 24 + 32), 120, 200},
     {"dgx-h100", 8, 17, 2 * 16, 7, 450},
+    {"dgx-h100-without-nvls", 8, 17, 2 * 16, 7, 450},
     // The same GPUs and their switch alone.
     {"dgx-h100-nvls", 8, 9, 2 * 8, 7, 450},
     // 31 shards into a GPU over 450 + 50; into a box, 24 over 400 is less.

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 #include "tests/support/networks/fabrics.h"
 #include "topology/generate/generate.h"
 
@@ -30,6 +33,37 @@ Topology without_hosts(const Topology& topology) {
 TEST(RankGroups, TellsMachinesApartByRates) {
   const Topology labelled = *generate_rail_boxes({.boxes = 4});
   EXPECT_EQ(group_ranks(without_hosts(labelled)).groups, group_ranks(labelled).groups);
+}
+
+// Four hosts of two GPUs: at one NVLink switch they are one domain; boxes that only a network joins are their own.
+TEST(RankGroups, HostsThatNvlinkJoinsAreOneDomain) {
+  const auto rack = [](const char* link_class) {
+    std::vector<Node> nodes = {{.id = "switch", .kind = NodeKind::switch_node}};
+    std::vector<Link> links;
+    for (int i = 0; i < 8; ++i) {
+      Node gpu{.id = "gpu" + std::to_string(i), .kind = NodeKind::gpu, .is_rank = true};
+      gpu.host = "tray" + std::to_string(i / 2);
+      nodes.push_back(gpu);
+      const NodeId end(nodes.size() - 1), hub(0);
+      for (const auto& [tail, head] : {std::pair(end, hub), std::pair(hub, end)}) {
+        Link link;
+        link.tail = tail;
+        link.head = head;
+        link.nominal = {900'000'000'000};
+        link.link_class = link_class;
+        links.push_back(link);
+      }
+    }
+    return *Topology::make("rack", nodes, links);
+  };
+  const RankGroups joined = group_domains(rack("nvlink5"));
+  ASSERT_EQ(joined.groups.size(), 1U);
+  EXPECT_EQ(joined.groups.front().size(), 8U);
+  EXPECT_EQ(joined.groups.front()[5], Rank(5));
+  EXPECT_EQ(group_ranks(rack("nvlink5")).groups.size(), 4U);
+  EXPECT_EQ(group_domains(rack("ethernet")).groups.size(), 4U);
+  const Topology boxes = *generate_rail_boxes({.boxes = 3});
+  EXPECT_EQ(group_domains(boxes).groups, group_ranks(boxes).groups);
 }
 
 TEST(RankGroups, MakesNothingOfUnclearRates) {
