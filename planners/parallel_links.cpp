@@ -40,8 +40,9 @@ const CanonicalNetwork* ParallelLinks::canonical(const Collective& collective, b
   };
   const auto known = std::ranges::find_if(canonical_, is_the_same);
   if (known != canonical_.end()) return known->network.get();
-  const bool makes = also_unaltered || topology_.is_altered();
-  canonical_.push_back({collective, counts, CanonicalNetwork::make(planned_on_, Paths::any, collective, makes)});
+  canonical_.push_back(
+      {collective, counts,
+       CanonicalNetwork::make(planned_on_, Paths::any, collective, also_unaltered, topology_.is_altered())});
   return canonical_.back().network.get();
 }
 

@@ -108,6 +108,28 @@ bool is_whole(const Topology& topology) {
   return count_kinds(alike) == count_kinds(find_alike(shape, find_cables(shape)));
 }
 
+/// What a node's links are, whatever their number: by class, what they lead to.
+using LinkKinds = std::set<std::tuple<std::string_view, NodeKind, bool>>;
+
+/// Whether nodes that forward have links of the same kinds, but not as many: of an altered network some may have gone
+/// that no rank is nearer to than others, such as a core of a fat tree.
+bool has_uneven_nodes(const Topology& topology) {
+  std::map<std::pair<NodeKind, LinkKinds>, std::size_t> degrees;
+  for (std::size_t i = 0; i < topology.node_count(); ++i) {
+    const Node& node = topology.node(NodeId(i));
+    if (node.is_rank || is_alone(topology, NodeId(i))) continue;
+    LinkKinds kinds;
+    for (const LinkId id : topology.out_links(NodeId(i))) {
+      const Link& link = topology.link(id);
+      const Node& head = topology.node(link.head);
+      kinds.emplace(link.link_class, head.kind, head.is_rank);
+    }
+    const std::size_t degree = topology.out_links(NodeId(i)).size();
+    if (degrees.try_emplace({node.kind, std::move(kinds)}, degree).first->second != degree) return true;
+  }
+  return false;
+}
+
 /// Puts ranks in order, with nothing to go by but the network and each node's canonical number.
 class RankOrder {
  public:
@@ -255,12 +277,14 @@ std::vector<std::uint32_t> number_nodes(const Topology& topology, const Collecti
 }  // namespace
 
 std::unique_ptr<const CanonicalNetwork> CanonicalNetwork::make(const Topology& topology, Paths paths,
-                                                               const Collective& collective, bool also_unaltered) {
+                                                               const Collective& collective, bool also_unaltered,
+                                                               bool is_altered) {
   constexpr std::uint32_t most_ranks = 4096;
   // Of send_recv the ranks' numbers say who sends to whom, of a traffic matrix its rows.
   const bool is_numbered = collective.kind == CollectiveKind::send_recv || collective.has_matrix();
   if (is_numbered || collective.rank_count < 2 || collective.rank_count > most_ranks) return nullptr;
-  if ((!topology.is_altered() && !also_unaltered) || is_whole(topology)) return nullptr;
+  if (!is_altered && !also_unaltered) return nullptr;
+  if (is_whole(topology) && !(is_altered && has_uneven_nodes(topology))) return nullptr;
   return std::unique_ptr<const CanonicalNetwork>(new CanonicalNetwork(topology, paths, collective));
 }
 

@@ -24,12 +24,14 @@ namespace espalier::planners {
 class CanonicalNetwork {
  public:
   /// Nothing where the network is whole, as far as it shows: its own order is as good, and is the one that software has
-  /// its ranks in. Nothing of a network as it came (Topology::is_altered) either, but where `also_unaltered`; nothing
+  /// its ranks in; one that is altered (Topology::is_altered) shows it also by nodes that forward and have fewer links
+  /// than their like. Nothing of a network as it came either, but where `also_unaltered`; nothing
   /// for send_recv and a traffic matrix either, whose ranks are told apart by their numbers, and past 4,096 ranks. The
   /// collective's root and shares tell ranks apart. The topology must outlive it. Cost: find_alike; where the network
   /// is not whole, canonical_numbers.
   static std::unique_ptr<const CanonicalNetwork> make(const Topology& topology, Paths paths,
-                                                      const Collective& collective, bool also_unaltered);
+                                                      const Collective& collective, bool also_unaltered,
+                                                      bool is_altered);
 
   [[nodiscard]] const ParallelLinks& network() const { return *network_; }
   /// A collective with this root and these shares among the ranks in this order.
