@@ -53,7 +53,8 @@ std::int64_t monotonic_ns() {
 
 EventRecorder* EventRecorder::make(std::size_t max_events, std::int64_t only_call) {
   const std::size_t bytes = max_events * sizeof(Event);
-  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // With its pages: their first touch would be half of what an event costs.
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   auto* const recorder = new (std::nothrow) EventRecorder(static_cast<Event*>(memory), max_events, only_call);
   if (recorder == nullptr) munmap(memory, bytes);

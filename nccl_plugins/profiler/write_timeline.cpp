@@ -130,12 +130,12 @@ void write_header(std::FILE* file, const EventRecorder& recorder, std::int64_t f
       file,
       "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"espalier_timeline\":1,\"title\":\"%s\",\"origin\":\"run\","
       "\"espalier_clock\":{\"boot\":\"%s\",\"first_ns\":%lld,\"first_real_ns\":%lld},\"dropped\":%zu},\n"
-      "\"traceEvents\":[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"ranks\"}}",
+      "\"traceEvents\":[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":3,\"args\":{\"name\":\"measured ranks\"}}",
       title_of(recorder, ranks).c_str(), boot_id().c_str(), static_cast<long long>(first),
       static_cast<long long>(first + offset), recorder.dropped());
   for (int rank = 0; rank < ranks; ++rank) {
     std::fprintf(file,
-                 ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":\"rank%d\","
+                 ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":3,\"tid\":%d,\"args\":{\"name\":\"rank%d\","
                  "\"lane\":%d,\"lane_name\":\"rank%d\"}}",
                  rank + 1, rank, rank, rank);
   }
@@ -163,7 +163,7 @@ std::string write_timeline(const EventRecorder& recorder, const std::string& pat
   write_header(file, recorder, first, rank_count(recorder));
   for (const WrittenSpan& span : spans) {
     std::fprintf(file,
-                 ",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":1,\"tid\":%d,\"ts\":", span.name.c_str(),
+                 ",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":3,\"tid\":%d,\"ts\":", span.name.c_str(),
                  span.phase, own + 1);
     print_us(file, span.begin - first);
     std::fprintf(file, ",\"dur\":");

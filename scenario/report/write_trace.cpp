@@ -1,10 +1,12 @@
 #include "scenario/report/write_trace.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <ostream>
 #include <queue>
 #include <set>
@@ -72,9 +74,38 @@ std::vector<std::uint32_t> threads_of(const Job& job, const JobReport& report) {
   return threads;
 }
 
+/// What happens on a thread: "compute", "all_gather, reduce_scatter", "wait".
+std::string_view name_of(const Job& job, const Task& task) {
+  if (task.kind == TaskKind::call) return to_string(job.call(task.call).kind);
+  return task.kind == TaskKind::wait ? "wait" : "compute";
+}
+
+/// A wait of no length is there for the order of tasks alone.
+bool is_shown(const Task& task, const TaskTime& time) { return task.kind != TaskKind::wait || time.end > time.start; }
+
+/// Names each rank's threads by what happens on them, those of streams with their number.
+void add_thread_names(std::string& text, const Job& job, const JobReport& report,
+                      const std::vector<std::uint32_t>& threads) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::set<std::string_view>> names;
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    const Task& task = job.tasks()[i];
+    if (is_shown(task, report.tasks[i])) names[{task.rank.value(), threads[i]}].insert(name_of(job, task));
+  }
+  for (const auto& [thread, on_it] : names) {
+    const std::string what = fmt::format("{}", fmt::join(on_it, ", "));
+    const std::string name = thread.second < no_stream ? fmt::format("stream {}: {}", thread.second, what) : what;
+    fmt::format_to(std::back_inserter(text),
+                   "{{\"ph\":\"M\",\"pid\":{0},\"tid\":{1},\"name\":\"thread_name\",\"args\":{{\"name\":{2}}}}},\n"
+                   "{{\"ph\":\"M\",\"pid\":{0},\"tid\":{1},\"name\":\"thread_sort_index\","
+                   "\"args\":{{\"sort_index\":{1}}}}},\n",
+                   thread.first, thread.second, json_text(name));
+  }
+}
+
 void add_task(std::string& text, const Job& job, const JobReport& report, TaskId id, std::uint32_t thread) {
   const Task& task = job.task(id);
   const TaskTime& time = report.tasks[id.index()];
+  if (!is_shown(task, time)) return;
   auto out = std::back_inserter(text);
   const std::string_view category = task.kind == TaskKind::call   ? "call"
                                     : task.kind == TaskKind::wait ? "wait"
@@ -105,6 +136,7 @@ Result<void> write_trace(std::ostream& out, const Job& job, const Topology& topo
   text += "\"traceEvents\":[\n";
   add_names(text, job, topology);
   const std::vector<std::uint32_t> threads = threads_of(job, report);
+  add_thread_names(text, job, report, threads);
   for (std::size_t i = 0; i < job.tasks().size(); i += every) {
     add_task(text, job, report, TaskId(i), threads[i]);
     if (text.size() < flush_bytes) continue;

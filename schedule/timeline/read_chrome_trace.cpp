@@ -156,7 +156,7 @@ class TraceReader {
     const auto process = parse_number(event.pid);
     const auto thread = parse_number(event.tid);
     if (!lane || !process || !thread) return refuse("needs whole numbers as pid, tid and lane");
-    const bool is_link = process == 2U;
+    const bool is_link = *process % 2 == 0;  // Ranks have odd numbers.
     std::string name;
     if (!take_text(arguments.lane_name, name)) return false;
     (is_link ? link_lanes_ : rank_lanes_).emplace(*lane, std::move(name));

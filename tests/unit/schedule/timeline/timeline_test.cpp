@@ -65,14 +65,47 @@ TEST(ChromeTrace, IsJsonWithAThreadPerLane) {
     if (event["name"] == "thread_name") thread_process[event["args"]["name"]] = processes[event["pid"]];
     if (event["ph"] == "X") spans.push_back(event);
   }
-  const std::map<std::string, std::string> expected{
-      {"g0", "ranks"}, {"g0 (2)", "ranks"}, {"g1", "ranks"}, {"g1 recv", "ranks"}, {"g0>g1", "links"}};
+  const std::map<std::string, std::string> expected{{"g0", "simulated ranks"},
+                                                    {"g0 (2)", "simulated ranks"},
+                                                    {"g1", "simulated ranks"},
+                                                    {"g1 recv", "simulated ranks"},
+                                                    {"g0>g1", "simulated links"}};
   EXPECT_EQ(thread_process, expected);
   ASSERT_EQ(spans.size(), 4U);
   EXPECT_EQ(spans[0]["ts"], 0);
   EXPECT_EQ(spans[0]["dur"], 1.5);
   EXPECT_EQ(spans[2]["ts"], 0.500001);
   EXPECT_EQ(spans[2]["args"], (nlohmann::json{{"transfer", 1}, {"chunk", 0}, {"phase", "send"}}));
+}
+
+TEST(ChromeTrace, SpansSayWhatTheyAreAndArrowsGoFromSendToReceive) {
+  const auto document = nlohmann::json::parse(chrome_text(make_small_timeline()));
+  std::vector<std::string> names;
+  std::map<std::string, nlohmann::json> arrows;  // by phase of the event
+  std::map<std::pair<int, int>, std::string> threads;
+  for (const auto& event : document["traceEvents"]) {
+    if (event["name"] == "thread_name") threads[{event["pid"], event["tid"]}] = event["args"]["name"];
+    if (event["ph"] == "X") names.push_back(event["name"]);
+    if (event["ph"] == "s" || event["ph"] == "f") arrows.emplace(event["ph"], event);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"send 0>1 chunk 0", "wire 0>1 chunk 0", "send transfer 1 chunk 0",
+                                             "recv 0>1 chunk 0"}));
+  ASSERT_EQ(arrows.size(), 2U);
+  EXPECT_EQ(arrows["s"]["id"], arrows["f"]["id"]);
+  const auto thread_of = [&](const char* end) { return threads[{arrows[end]["pid"], arrows[end]["tid"]}]; };
+  EXPECT_EQ(thread_of("s"), "g0");
+  EXPECT_EQ(thread_of("f"), "g1 recv");
+}
+
+TEST(ChromeTrace, WhatRanHasProcessesOfItsOwn) {
+  Timeline measured = make_small_timeline();
+  measured.origin = "run";
+  const std::string text = chrome_text(measured);
+  EXPECT_NE(text.find("measured ranks"), std::string::npos);
+  EXPECT_EQ(text.find("\"pid\":1,"), std::string::npos);
+  const auto read = read_chrome_trace(text, "trace.json");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->spans, measured.spans);
 }
 
 TEST(ChromeTrace, SpansOfOneThreadNeverOverlap) {
