@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -139,7 +141,9 @@ class RankRun {
     if (!scheduled) return tl::unexpected(scheduled.error());
     result.algorithm = scheduled->schedule->algorithm;
     result.cut = {scheduled->chunk, scheduled->ahead};
-    const auto measured = engine::measure(communicator_, data, output_.options);
+    const bool is_traced = !flags_.trace.file.empty() && size == task_.sizes.back();
+    if (is_traced) kept_.emplace();
+    const auto measured = engine::measure(communicator_, data, output_.options, is_traced ? &*kept_ : nullptr);
     if (!measured) return tl::unexpected(measured.error());
     result.measurement = *measured;
     print(run_row(output_, result));
@@ -153,20 +157,36 @@ class RankRun {
                        format_size(task_.sizes.back()), output_.topology);
   }
 
+  /// "run.slowest.json" beside "run.json".
+  static std::string file_of_slowest(const std::string& file) {
+    const std::filesystem::path path(file);
+    return (path.parent_path() / path.stem()).string() + ".slowest" + path.extension().string();
+  }
+
+  [[nodiscard]] Result<void> write_timeline(const TraceFlags& trace, Timeline& timeline) const {
+    const auto written = write_trace_file(console_, trace, timeline);
+    if (written) return {};
+    return fail(written.error().code, trace.file + ": " + written.error().message, written.error().help);
+  }
+
   Result<void> write_trace() {
-    auto recorded = engine::record_run(communicator_, data_of(task_, task_.sizes.back()), output_.options,
+    auto recorded = engine::record_run(communicator_, data_of(task_, task_.sizes.back()), output_.options, *kept_,
                                        trace_title(), output_.rank_names);
     if (!recorded) return tl::unexpected(recorded.error());
     if (!is_first()) return {};
-    const auto written = write_trace_file(console_, flags_.trace, recorded->timeline);
-    if (!written) {
-      return fail(written.error().code, flags_.trace.file + ": " + written.error().message, written.error().help);
+    if (auto written = write_timeline(flags_.trace, recorded->timeline); !written) return written;
+    std::string files = flags_.trace.file;
+    if (!recorded->slowest.spans.empty() && files != "-") {
+      TraceFlags of_slowest = flags_.trace;
+      of_slowest.file = file_of_slowest(flags_.trace.file);
+      if (auto written = write_timeline(of_slowest, recorded->slowest); !written) return written;
+      files = fmt::format("{} (the median iteration) and {} (the slowest)", files, of_slowest.file);
     }
     // Calls differ by more than recording costs, so that the recorded one may as well be the faster one.
     const double cost = recorded->recorded_time / recorded->plain_time - 1;
     console_.note(fmt::format(
-        "trace: {} (open it at ui.perfetto.dev); clocks agree to {:.2f} us; {} ({:.1f} us with it, {:.1f} us without)",
-        flags_.trace.file, recorded->clock_error * 1e6,
+        "trace: {}, for ui.perfetto.dev; clocks agree to {:.2f} us; {} ({:.1f} us with it, {:.1f} us without)", files,
+        recorded->clock_error * 1e6,
         cost > 0 ? fmt::format("recording took {:.1f} % more", 100 * cost) : "recording took no time that shows",
         recorded->recorded_time * 1e6, recorded->plain_time * 1e6));
     return {};
@@ -177,6 +197,7 @@ class RankRun {
   const RunTask& task_;
   Communicator& communicator_;
   RunOutput output_;
+  std::optional<engine::KeptIterations> kept_;  ///< Of the largest size, where its trace was asked for.
 };
 
 }  // namespace

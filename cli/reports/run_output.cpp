@@ -182,6 +182,19 @@ Table run_table(const RunOutput& run) {
   return table;
 }
 
+namespace {
+
+nlohmann::ordered_json ranks_json(const RunOutput& run, const engine::PlacedMeasurement& placed) {
+  nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
+  for (std::size_t rank = 0; rank < placed.ranks.size(); ++rank) {
+    const engine::RankUse& use = placed.ranks[rank];
+    ranks.push_back({{"rank", run.rank_names[rank]}, {"time", use.time}, {"cpu", use.cpu}, {"no_core", use.no_core}});
+  }
+  return ranks;
+}
+
+}  // namespace
+
 nlohmann::ordered_json run_json(const RunOutput& run) {
   nlohmann::ordered_json document = {{"schema", "espalier/results/1"},
                                      {"origin", "run"},
@@ -207,6 +220,7 @@ nlohmann::ordered_json run_json(const RunOutput& run) {
     entry.update(placed_json(run, result, result.measurement.out_of_place));
     entry["of_bound"] = nullptr;
     if (const auto share = of_bound(run, result)) entry["of_bound"] = *share;
+    entry["per_rank"] = ranks_json(run, result.measurement.out_of_place);
     entry["planner"] = result.algorithm;
     entry["chunk"] = result.cut.chunk.count;
     entry["ahead"] = result.cut.ahead;
