@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "compare/path_by_rank.h"
 #include "compare/timeline_lanes.h"
 #include "schedule/timeline/thin_timeline.h"
 
@@ -68,61 +69,38 @@ std::vector<LinkComparison> compare_links(const Sides& sides, bool by_way) {
   return links;
 }
 
-/// The longest time between two moments at which a span of a rank begins or ends.
-struct Silence {
-  Picoseconds length;
-  Picoseconds from;  ///< From the timeline's start.
-};
-
-/// By lane. Of chunks as they are: merged ones say less.
-std::vector<Silence> silences_of(const Timeline& timeline) {
-  const Extent extent = extent_of(timeline);
-  std::vector<Silence> silences;
-  for (const Intervals& spans : spans_on_ranks(timeline)) {
-    std::vector<Picoseconds> moments;
-    for (const Interval& span : spans) {
-      moments.push_back(span.begin);
-      moments.push_back(span.end);
-    }
-    std::ranges::sort(moments);
-    Silence& longest = silences.emplace_back();
-    for (std::size_t i = 1; i < moments.size(); ++i) {
-      const Picoseconds length = moments[i] - moments[i - 1];
-      if (length > longest.length) longest = {length, moments[i - 1] - extent.begin};
-    }
-  }
-  return silences;
-}
-
-/// The same by the lanes of an aligned timeline, whose lanes are paired by name or else by number.
-std::vector<Silence> on_lanes(const std::vector<std::string>& aligned, const std::vector<std::string>& names,
-                              const std::vector<Silence>& silences) {
-  std::vector<Silence> found(aligned.size());
+/// By the lanes of an aligned timeline, whose lanes are paired by name or else by number.
+std::vector<Picoseconds> on_lanes(const std::vector<std::string>& aligned, const std::vector<std::string>& names,
+                                  const std::vector<Picoseconds>& times) {
+  std::vector<Picoseconds> found(aligned.size());
   for (std::size_t lane = 0; lane < aligned.size(); ++lane) {
     const auto name = std::ranges::find(names, aligned[lane]);
     const std::size_t own = name == names.end() ? lane : static_cast<std::size_t>(name - names.begin());
-    if (own < silences.size()) found[lane] = silences[own];
+    if (own < times.size()) found[lane] = times[own];
   }
   return found;
 }
 
-/// Sets `silent` of all ranks' silences.
-void find_silent(const Extent& extent_b, TimelineComparison& result) {
-  std::optional<std::size_t> longest;
-  bool is_alone = true;
+/// Sets `culprit`: whom the path of b waits for longer than that of a, and clearly longer than for any other.
+void find_culprit(const Extent& extent_b, TimelineComparison& result) {
+  std::optional<std::size_t> most;
+  std::int64_t second = 0;
+  const auto excess = [&](std::size_t rank) {
+    return (result.ranks[rank].on_path.b - result.ranks[rank].on_path.a).count;
+  };
   for (std::size_t i = 0; i < result.ranks.size(); ++i) {
-    const Picoseconds own = result.ranks[i].silence.b;
-    if (longest && own <= result.ranks[*longest].silence.b) {
-      is_alone = is_alone && own < result.ranks[*longest].silence.b;
+    if (most && excess(i) <= excess(*most)) {
+      second = std::max(second, excess(i));
       continue;
     }
-    longest = i;
-    is_alone = true;
+    if (most) second = std::max(second, excess(*most));
+    most = i;
   }
-  if (!longest || !is_alone || result.ranks.size() < 2) return;
   constexpr std::int64_t parts_of_whole = 20;
-  const Duration& silence = result.ranks[*longest].silence;
-  if ((silence.b - silence.a).count > extent_b.length().count / parts_of_whole) result.silent = longest;
+  constexpr double clearly = 1.25;
+  if (!most || result.ranks.size() < 2) return;
+  const bool is_much = excess(*most) > extent_b.length().count / parts_of_whole;
+  if (is_much && static_cast<double>(excess(*most)) > clearly * static_cast<double>(second)) result.culprit = most;
 }
 
 /// What a rank did in one timeline, from its start.
@@ -147,7 +125,7 @@ std::vector<std::optional<RankSide>> rank_sides(const Timeline& timeline, const 
   return sides;
 }
 
-void compare_ranks(const Sides& sides, const std::vector<Silence>& silences_a, const std::vector<Silence>& silences_b,
+void compare_ranks(const Sides& sides, const std::vector<Picoseconds>& path_a, const std::vector<Picoseconds>& path_b,
                    TimelineComparison& result) {
   const auto left = rank_sides(sides.a, sides.extent_a);
   const auto right = rank_sides(sides.b, sides.extent_b);
@@ -160,14 +138,13 @@ void compare_ranks(const Sides& sides, const std::vector<Silence>& silences_a, c
                             {a.finish, b.finish},
                             {a.busy, b.busy},
                             {a.finish - a.busy, b.finish - b.busy},
-                            {silences_a[i].length, silences_b[i].length},
-                            silences_b[i].from});
+                            {path_a[i], path_b[i]}});
     if (!left[i] || !right[i]) continue;
     const auto lag = [&](std::size_t rank) { return result.ranks[rank].finish.b - result.ranks[rank].finish.a; };
     const std::size_t own = result.ranks.size() - 1;
     if (!result.laggard || lag(own) > lag(*result.laggard)) result.laggard = own;
   }
-  find_silent(sides.extent_b, result);
+  find_culprit(sides.extent_b, result);
 }
 
 /// From where to where these transfers go, by the lanes of their spans.
@@ -262,7 +239,7 @@ TimelineComparison compare_timelines(Timeline a, Timeline b, const KnownSchedule
   // Of the chunks as they were: merged transfers overlap, and would hide what waited for what.
   thin_alike(a, b);
   PathComparison path = compare_paths(a, b, known);
-  const std::vector<Silence> silences_a = silences_of(a), silences_b = silences_of(b);
+  const std::vector<Picoseconds> path_a = path_by_rank(a, known), path_b = path_by_rank(b, known);
   const std::vector<std::string> names_a = a.rank_names, names_b = b.rank_names;
   const AlignedTimelines aligned = align(std::move(a), std::move(b));
   const Sides sides{aligned.a, aligned.b, extent_of(aligned.a), extent_of(aligned.b)};
@@ -286,8 +263,8 @@ TimelineComparison compare_timelines(Timeline a, Timeline b, const KnownSchedule
         fmt::format("{} has no wire spans; links are compared from send to recv of the chunks that cross them",
                     wires_a ? "B" : "A"));
   }
-  compare_ranks(sides, on_lanes(aligned.a.rank_names, names_a, silences_a),
-                on_lanes(aligned.b.rank_names, names_b, silences_b), result);
+  compare_ranks(sides, on_lanes(aligned.a.rank_names, names_a, path_a), on_lanes(aligned.b.rank_names, names_b, path_b),
+                result);
   result.transfers = compare_transfers(sides, pairing);
   result.path = std::move(path);
   if (pairing.pairs.empty()) result.notes.emplace_back("no span of one timeline has a counterpart in the other");

@@ -39,12 +39,11 @@ struct LinkComparison {
 /// One rank (or relay); all moments from the start of the timeline.
 struct RankComparison {
   std::string name;
-  Duration start;           ///< Its first span begins.
-  Duration finish;          ///< Its last span ends.
-  Duration busy;            ///< Time with at least one span.
-  Duration waiting;         ///< finish less busy: what it spent on nothing before it was done.
-  Duration silence;         ///< The longest time in which no span of it began or ended, between its first and last.
-  Picoseconds silent_from;  ///< In b: when that began.
+  Duration start;    ///< Its first span begins.
+  Duration finish;   ///< Its last span ends.
+  Duration busy;     ///< Time with at least one span.
+  Duration waiting;  ///< finish less busy: what it spent on nothing before it was done.
+  Duration on_path;  ///< For how much of the critical path it was waited for (path_by_rank.h).
 };
 
 /// The error of transfers' durations, from the first begin to the last end of their paired spans.
@@ -78,11 +77,8 @@ struct TimelineComparison {
   bool links_by_way = false;           ///< From send to recv of the chunks that cross the link, for lack of wire spans.
   std::vector<RankComparison> ranks;   ///< In lane order; those without spans are left out.
   std::optional<std::size_t> laggard;  ///< The rank whose finish in b is latest against a; nothing without ranks.
-  /// The rank with the longest silence in b, where that is a twentieth of b longer than in a, and longer than any other
-  /// rank's.
-  /// In a ring all ranks finish together, and spans of those who wait are long; one that is stopped neither begins nor
-  /// ends anything meanwhile.
-  std::optional<std::size_t> silent;
+  /// Whom b's critical path waits for longer than a's: by a twentieth of b, and by a quarter more than for any other.
+  std::optional<std::size_t> culprit;
   TransferComparison transfers;
   PathComparison path;
   bool by_transfer = false;

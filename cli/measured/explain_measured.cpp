@@ -13,11 +13,12 @@
 #include "cli/jobs/plan_shown.h"
 #include "cli/jobs/predict_rows.h"
 #include "cli/jobs/simulate_sizes.h"
+#include "cli/measured/machine_verdict.h"
 #include "cli/measured/measured_explanation.h"
 #include "cli/measured/measured_path.h"
-#include "cli/measured/too_fast_for.h"
 #include "cli/output/json_text.h"
 #include "cli/output/progress.h"
+#include "compare/path_by_rank.h"
 #include "compare/statistics.h"
 
 namespace espalier::cli {
@@ -63,6 +64,46 @@ OrStop<std::map<std::int64_t, double>> times_by_size(const MeasuredQuestion& que
        times.empty() ? "" : fmt::format("its sizes are from {} to {}", times.begin()->first, times.rbegin()->first)});
 }
 
+double bound_seconds_of(const MeasuredExplanation& explanation, Bytes size) {
+  return to_double(explanation.bound.time_per_byte) * static_cast<double>(size.count);
+}
+
+/// What the links of a run's setting carry of a call, by the setting.
+class CarriedByLinks {
+ public:
+  explicit CarriedByLinks(const Collective& collective) : collective_(collective) {}
+
+  std::optional<CarriedBytes> of(const forecast::CandidateRun& run, Bytes size) {
+    if (run.setting == nullptr) return std::nullopt;
+    const auto [known, is_new] = per_byte_.emplace(run.setting, 0);
+    if (is_new) {
+      const auto bound = planners::compute_bound(run.setting->topology, collective_);
+      if (bound) known->second = to_double(bound->time_per_byte);
+    }
+    if (!(known->second > 0)) return std::nullopt;
+    return CarriedBytes{known->second * static_cast<double>(size.count),
+                        static_cast<double>(run.setting->endpoints.payload_ppm) / profile::whole_ppm};
+  }
+
+ private:
+  const Collective& collective_;
+  std::map<const profile::Setting*, double> per_byte_;
+};
+
+/// Whether what was measured at the sizes that are explained is as it should be.
+void judge_table(const Console& console, const MeasuredMachine& given, MeasuredExplanation& explanation) {
+  std::vector<compare::PredictedTime> times;
+  compare::Measurements shown = given.measured;
+  std::erase_if(shown.rows, [&](const compare::Measurement& row) {
+    return std::ranges::find(explanation.calls, row.size, &MeasuredCall::size) == explanation.calls.end();
+  });
+  for (const MeasuredCall& call : explanation.calls) times.push_back({call.size, *call.predicted, call.seconds});
+  const MachineVerdict verdict = find_verdict(
+      console, {given.topology, given.argument, given.options, given.software, given.algorithm, shown}, times);
+  explanation.first_line = given.argument + ": " + verdict_sentence(verdict);
+  explanation.verdict = verdict_json(verdict);
+}
+
 /// What the machine's profile simulates at each size.
 OrStop<void> explain_table(const Console& console, const MeasuredQuestion& question, const Input& input,
                            const compare::Measurements& rows, MeasuredExplanation& explanation) {
@@ -93,6 +134,7 @@ OrStop<void> explain_table(const Console& console, const MeasuredQuestion& quest
   if (!candidates) return stop(candidates.error());
   forecast::CandidateRuns runs(input.topology, *candidates, how);
   explanation.profile = (*chosen)->shown;
+  CarriedByLinks carried(explanation.collective);
   Progress progress(console, "simulating", times->size());
   for (const auto& [size, seconds] : *times) {
     progress.step(fmt::format("{} B", size));
@@ -102,10 +144,34 @@ OrStop<void> explain_table(const Console& console, const MeasuredQuestion& quest
     if (!detailed) return stop(detailed.error());
     sim::PathTimes path(run->setting->topology);
     for (const sim::PathPart& part : detailed->path_parts) path.add(part);
-    explanation.calls.push_back(
-        {{size}, seconds, run->by(), detailed->critical_path.size(), path.shares(), detailed->elapsed.seconds()});
+    MeasuredCall& call = explanation.calls.emplace_back();
+    call = {{size}, seconds, run->by(), detailed->critical_path.size(), path.shares(), detailed->elapsed.seconds(), {}};
+    call.factors = factors_of(call, bound_seconds_of(explanation, {size}), carried.of(*run, {size}));
   }
+  const std::string& named = question.flags.profile.name;
+  judge_table(console,
+              {input.topology, question.flags.input.argument, named.empty() ? "" : "--profile " + named, *chosen,
+               algorithm, rows},
+              explanation);
   return {};
+}
+
+/// Of a timeline alone nothing is predicted: which part of the limit it reached, and the rank that it waited for where
+/// one stands out.
+std::string first_line_of(const MeasuredExplanation& explanation, const std::string& machine, const Timeline& timeline,
+                          const compare::KnownSchedule& known) {
+  const MeasuredCall& call = explanation.calls.back();
+  std::string text =
+      fmt::format("{}: {:.1f} % of the limit", machine, 100 * bound_seconds_of(explanation, call.size) / call.seconds);
+  const std::vector<Picoseconds> waited = compare::path_by_rank(timeline, known);
+  const auto most = std::ranges::max_element(waited);
+  if (waited.size() < 2 || !(call.seconds > 0)) return text;
+  const double part = most->seconds() / call.seconds, fair = 1 / static_cast<double>(waited.size());
+  constexpr double clearly = 1.5;
+  if (part < std::min(clearly * fair, (1 + fair) / 2)) return text;
+  return text + fmt::format("; points at {}, which was waited for {:.0f} % of the time (one of {} would be {:.0f} %)",
+                            timeline.rank_names[static_cast<std::size_t>(most - waited.begin())], 100 * part,
+                            waited.size(), 100 * fair);
 }
 
 OrStop<void> explain_timeline(const Input& input, const MeasuredFile& file, MeasuredExplanation& explanation) {
@@ -113,7 +179,14 @@ OrStop<void> explain_timeline(const Input& input, const MeasuredFile& file, Meas
   const Schedule* const schedule = input.schedule ? &*input.schedule : nullptr;
   auto path = find_measured_path(*file.timeline, explanation.file, input.topology, schedule);
   if (!path) return stop(path.error());
-  explanation.calls.push_back({row.size, row.seconds, row.algorithm, path->steps, std::move(path->times), {}});
+  MeasuredCall& call = explanation.calls.emplace_back();
+  call = {row.size, row.seconds, row.algorithm, path->steps, std::move(path->times), {}, {}};
+  call.factors = factors_of(call, bound_seconds_of(explanation, row.size), {});
+  std::optional<Dependencies> dependencies;
+  if (schedule != nullptr) dependencies.emplace(*schedule);
+  const compare::KnownSchedule known{schedule, dependencies ? &*dependencies : nullptr};
+  explanation.first_line = first_line_of(explanation, input.topology.name(), *file.timeline, known);
+  explanation.verdict = {{"text", explanation.first_line}};
   return {};
 }
 
@@ -140,9 +213,6 @@ OrStop<MeasuredExplanation> explain_file(const Console& console, const MeasuredQ
   const auto explained = file.timeline ? explain_timeline(input, file, explanation)
                                        : explain_table(console, question, input, file.rows, explanation);
   if (!explained) return tl::unexpected(explained.error());
-  std::vector<MeasuredTime> times;
-  for (const MeasuredCall& call : explanation.calls) times.push_back({call.size, call.seconds});
-  warn_of_too_fast(console, input.topology, explanation.collective, times);
   return explanation;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
 
 #include "base/counted.h"
 #include "base/format_units.h"
@@ -51,6 +53,34 @@ std::string time_text(double seconds) {
   return format_duration({static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second))});
 }
 
+/// What a use of a path is in people's words, where it is not the moving of bytes.
+std::string words_of(sim::PathUse use) {
+  switch (use) {
+    case sim::PathUse::launch: return "starting the call";
+    case sim::PathUse::latency: return "latency: the way from rank to rank, once a hop";
+    case sim::PathUse::reducing: return "adding what came in";
+    case sim::PathUse::overhead: return "handling messages";
+    default: return std::string(to_string(use));
+  }
+}
+
+/// "Why busbw 460.21 and not 900.00 GB/s at 8 GiB", and a line for each reason.
+std::string why_text(const MeasuredExplanation& of, const MeasuredCall& call) {
+  if (call.factors.empty()) return {};
+  const auto algbw = algbw_of(of.bound.time_per_byte);
+  std::string text = fmt::format(
+      "Why busbw {} and not {} GB/s at {}:\n", gigabytes_per_second(busbw_of(of, call)),
+      gigabytes_per_second(algbw ? std::optional(*algbw * to_double(of.collective.busbw_factor())) : std::nullopt),
+      format_size(call.size));
+  for (std::size_t i = 0; i < call.factors.size(); ++i) {
+    const TimeFactor& factor = call.factors[i];
+    if (i > 0 && std::abs(factor.seconds) < least_part_shown * call.seconds) continue;
+    const char sign = factor.seconds < 0 ? '-' : i > 0 ? '+' : ' ';
+    text += fmt::format("  {} {:>9}  {}\n", sign, time_text(std::abs(factor.seconds)), factor.why);
+  }
+  return text + fmt::format("  = {:>9}  measured\n", time_text(call.seconds));
+}
+
 std::string path_of_call(const MeasuredExplanation& of, const MeasuredCall& call) {
   std::string text =
       fmt::format("Measured at {}: {}, busbw {} GB/s, {} % of the limit\n", format_size(call.size),
@@ -73,10 +103,38 @@ std::string path_of_call(const MeasuredExplanation& of, const MeasuredCall& call
     table.add_row({percent(rest / call.seconds), (rest < 0 ? "-" : "") + time_text(std::abs(rest)),
                    rest < 0 ? "nothing: less than simulated" : "what is not simulated", ""});
   }
-  return text + table.text("    ");
+  return text + table.text("    ") + why_text(of, call);
 }
 
 }  // namespace
+
+std::vector<TimeFactor> factors_of(const MeasuredCall& call, double bound_seconds,
+                                   const std::optional<CarriedBytes>& carried) {
+  std::vector<TimeFactor> factors = {{bound_seconds, "the bound: each link counts once, at its nominal rate"}};
+  double bytes = bound_seconds;  // What links need for them.
+  if (carried) {
+    const double reached = carried->bound_seconds > 0 ? bound_seconds / carried->bound_seconds : 1;
+    factors.push_back({carried->bound_seconds - bytes,
+                       fmt::format("{} reaches {} % of that on these links", call.by, percent(reached))});
+    bytes = carried->bound_seconds / carried->payload;
+    factors.push_back({bytes - carried->bound_seconds,
+                       fmt::format("of what links carry {} % is data, the rest flags", percent(carried->payload))});
+  }
+  double moving = 0;
+  std::vector<TimeFactor> others;
+  std::map<sim::PathUse, double> by_use;
+  for (const sim::PathTime& time : call.path) {
+    const bool is_moving = time.use == sim::PathUse::moving || time.use == sim::PathUse::queueing;
+    (is_moving ? moving : by_use[time.use]) += time.time.seconds();
+  }
+  factors.push_back({moving - bytes, moving < bytes ? "less than that is on the way of the last byte"
+                                                    : "what its steps move beyond the bound, and waiting for turns"});
+  for (const auto& [use, seconds] : by_use) factors.push_back({seconds, words_of(use)});
+  double sum = 0;
+  for (const TimeFactor& factor : factors) sum += factor.seconds;
+  factors.push_back({call.seconds - sum, call.predicted ? "what is not simulated" : "what no span tells"});
+  return factors;
+}
 
 Table measured_table(const MeasuredExplanation& of) {
   Table table;
@@ -109,11 +167,11 @@ Table measured_table(const MeasuredExplanation& of) {
 }
 
 std::string measured_text(const MeasuredExplanation& of) {
-  std::string text =
-      fmt::format("{}: {} of {}{}, measured in {}{}\n", of.topology->name(), to_string(of.collective.kind),
-                  counted(of.collective.rank_count, "rank"),
-                  of.collective.root.is_none() ? "" : ", root " + of.topology->rank_name(of.collective.root), of.file,
-                  of.profile.empty() ? "" : ", profile " + of.profile);
+  std::string text = of.first_line.empty() ? "" : of.first_line + "\n";
+  text += fmt::format("{}: {} of {}{}, measured in {}{}\n", of.topology->name(), to_string(of.collective.kind),
+                      counted(of.collective.rank_count, "rank"),
+                      of.collective.root.is_none() ? "" : ", root " + of.topology->rank_name(of.collective.root),
+                      of.file, of.profile.empty() ? "" : ", profile " + of.profile);
   const auto algbw = algbw_of(of.bound.time_per_byte);
   text += fmt::format(
       "The limit: busbw {} GB/s{}\n\n",
@@ -124,7 +182,8 @@ std::string measured_text(const MeasuredExplanation& of) {
   return text +
          "  unexplained: what was measured less what is simulated; launch, latency and all others are the "
          "simulation's.\n"
-         "  -s SIZE shows one of these in full.\n";
+         "  -s SIZE shows one of these in full.\n" +
+         why_text(of, of.calls.back());
 }
 
 nlohmann::ordered_json measured_json(const MeasuredExplanation& of) {
@@ -135,6 +194,7 @@ nlohmann::ordered_json measured_json(const MeasuredExplanation& of) {
                    {"ranks", of.collective.rank_count},
                    {"measured", of.file},
                    {"profile", of.profile.empty() ? Json() : Json(of.profile)},
+                   {"verdict", of.verdict},
                    {"bound", bound_json(of.bound, of.collective, *of.topology)},
                    {"sizes", Json::array()}};
   for (const MeasuredCall& call : of.calls) {
@@ -152,6 +212,10 @@ nlohmann::ordered_json measured_json(const MeasuredExplanation& of) {
                              {"time", share.time.seconds()},
                              {"most_at", share.most_at},
                              {"most_time", share.most_time.seconds()}});
+    }
+    row["factors"] = Json::array();
+    for (const TimeFactor& factor : call.factors) {
+      row["factors"].push_back({{"time", factor.seconds}, {"why", factor.why}});
     }
     document["sizes"].push_back(std::move(row));
   }

@@ -1,22 +1,26 @@
 #pragma once
 
-#include <span>
+#include <optional>
+#include <string>
+#include <vector>
 
-#include "cli/output/console.h"
-#include "schedule/collective.h"
+#include "compare/read/measurements.h"
 #include "topology/topology.h"
 
 namespace espalier::cli {
 
-/// A measured time of one size.
-struct MeasuredTime {
+/// A measured time that no schedule on a machine can reach.
+struct ImpossibleTime {
+  std::string collective;
   Bytes size;
   double seconds = 0;
+  double min_seconds = 0;  ///< What every schedule takes.
 };
 
-/// Warns where something took less than any schedule on the machine can: it was measured on another one. Names the
-/// shipped machines of as many ranks, of the same or another name's beginning first, on which it is possible.
-void warn_of_too_fast(const Console& console, const Topology& machine, const Collective& collective,
-                      std::span<const MeasuredTime> times);
+/// The one furthest below what the machine can do; nothing where all are possible, or no bound can be said.
+std::optional<ImpossibleTime> find_impossible(const Topology& machine, const compare::Measurements& measured);
+
+/// "all_reduce of 8 GiB took 31.37 ms, and no schedule there takes less than 33.41 ms".
+std::string describe(const ImpossibleTime& time);
 
 }  // namespace espalier::cli

@@ -11,6 +11,7 @@
 #include "base/counted.h"
 #include "base/format_units.h"
 #include "cli/output/table.h"
+#include "compare/judgement.h"
 #include "schedule/by_algorithm.h"
 
 namespace espalier::cli {
@@ -33,7 +34,8 @@ std::string header_text(const CompareHeader& header) {
   const auto line = [](char letter, const ComparedFile& file) {
     return fmt::format("# {}  {}  {}  {}\n", letter, file.file, file.origin, file.what);
   };
-  return line('A', header.a) + line('B', header.b) + "# errors are (A - B) / B\n#\n";
+  const std::string first = header.first_line.empty() ? "" : "# " + header.first_line + "\n";
+  return first + line('A', header.a) + line('B', header.b) + "# errors are (A - B) / B\n#\n";
 }
 
 std::string verdict_text(const CompareHeader& header) {
@@ -80,6 +82,17 @@ std::string links_text(const compare::TimelineComparison& comparison) {
   return text;
 }
 
+/// "rank2, which was waited for 84 % of the time in B, 25 % in A"; empty where no rank stands out.
+std::string culprit_text(const compare::TimelineComparison& comparison) {
+  if (!comparison.culprit) return {};
+  const compare::RankComparison& rank = comparison.ranks[*comparison.culprit];
+  const auto part = [](Picoseconds time, Picoseconds whole) {
+    return static_cast<double>(time.count) / static_cast<double>(std::max<std::int64_t>(whole.count, 1));
+  };
+  return fmt::format("{}, which was waited for {:.0f} % of the time in B, {:.0f} % in A", rank.name,
+                     100 * part(rank.on_path.b, comparison.total.b), 100 * part(rank.on_path.a, comparison.total.a));
+}
+
 std::string ranks_table(const compare::TimelineComparison& comparison) {
   if (comparison.ranks.empty()) return {};
   Table table;
@@ -105,7 +118,8 @@ std::string ranks_table(const compare::TimelineComparison& comparison) {
   if (ranks.size() < comparison.ranks.size()) {
     text += fmt::format("# the {} ranks latest in B against A, of {}\n", ranks.size(), comparison.ranks.size());
   }
-  if (comparison.laggard) {
+  if (const std::string culprit = culprit_text(comparison); !culprit.empty()) text += "# points at: " + culprit + "\n";
+  if (comparison.laggard && !comparison.culprit) {
     const compare::RankComparison& rank = comparison.ranks[*comparison.laggard];
     const Picoseconds late = lag(&rank);
     std::vector<double> lags;
@@ -116,14 +130,6 @@ std::string ranks_table(const compare::TimelineComparison& comparison) {
                           microseconds(rank.start.b - rank.start.a));
       text += fmt::format(" and waits {} us longer\n", microseconds(rank.waiting.b - rank.waiting.a));
     }
-  }
-  if (comparison.silent) {
-    const compare::RankComparison& rank = comparison.ranks[*comparison.silent];
-    text += fmt::format(
-        "# points at: {}, in which nothing begins or ends for {} us from {} us in B on, longer than in any other ({} "
-        "us "
-        "in A)\n",
-        rank.name, microseconds(rank.silence.b), microseconds(rank.silent_from), microseconds(rank.silence.a));
   }
   return text;
 }
@@ -154,6 +160,7 @@ nlohmann::ordered_json duration_json(const compare::Duration& duration) {
 nlohmann::ordered_json head_json(const CompareHeader& header, const char* kind) {
   nlohmann::ordered_json document = {
       {"schema", "espalier/compare/1"}, {"kind", kind}, {"a", file_json(header.a)}, {"b", file_json(header.b)}};
+  document["verdict"] = header.first_json;
   if (header.verdict) {
     document["fail_above"] = {{"limit", header.verdict->limit},
                               {"measure", header.verdict->measure},
@@ -186,6 +193,18 @@ nlohmann::ordered_json errors_json(const compare::ErrorSummary& errors) {
 }
 
 std::string error_percent(double error) { return std::isfinite(error) ? fmt::format("{:+.1f}", 100 * error) : "-"; }
+
+std::string first_line_of(const compare::TimelineComparison& comparison) {
+  constexpr double accuracy = 1.15;
+  const double factor = static_cast<double>(comparison.total.b.count) /
+                        static_cast<double>(std::max<std::int64_t>(comparison.total.a.count, 1));
+  std::string text =
+      factor > accuracy || factor < 1 / accuracy
+          ? fmt::format("B: {} than A, by {:.2f} times", factor > 1 ? "slower" : "faster", std::max(factor, 1 / factor))
+          : fmt::format("B: as A, within a factor of {:.2f}", std::max(factor, 1 / factor));
+  const std::string culprit = culprit_text(comparison);
+  return culprit.empty() ? text : text + "; points at " + culprit;
+}
 
 Table links_table(const compare::TimelineComparison& comparison, std::size_t most) {
   Table table;
@@ -249,10 +268,10 @@ nlohmann::ordered_json timelines_json(const CompareHeader& header, const compare
                                  {"finish", duration_json(rank.finish)},
                                  {"busy", duration_json(rank.busy)},
                                  {"waiting", duration_json(rank.waiting)},
-                                 {"silence", duration_json(rank.silence)}});
+                                 {"on_path", duration_json(rank.on_path)}});
   }
   if (comparison.laggard) document["laggard"] = comparison.ranks[*comparison.laggard].name;
-  if (comparison.silent) document["silent"] = comparison.ranks[*comparison.silent].name;
+  if (comparison.culprit) document["culprit"] = comparison.ranks[*comparison.culprit].name;
   document["critical_path"] = {{"common", comparison.path.common},
                                {"shared", comparison.path.shared},
                                {"a", path_json(comparison.path.a)},
@@ -264,20 +283,12 @@ nlohmann::ordered_json timelines_json(const CompareHeader& header, const compare
 
 namespace {
 
-/// Sizes up to 64 KiB, up to 64 MiB and above: where latency, pipelines and bandwidth decide.
-struct Band {
-  const char* name;
-  Bytes above, up_to;
-};
-constexpr std::array bands = {Band{"up to 64 KiB", {-1}, {std::int64_t{1} << 16}},
-                              Band{"64 KiB to 64 MiB", {std::int64_t{1} << 16}, {std::int64_t{1} << 26}},
-                              Band{"above 64 MiB", {std::int64_t{1} << 26}, max_message_size}};
-
 /// The median of |log(A / B)| over a band, as a factor less one; nothing where there is no size.
-std::optional<double> band_error(const compare::ResultsComparison& comparison, const Band& band, std::size_t& count) {
+std::optional<double> band_error(const compare::ResultsComparison& comparison, const compare::SizeBand& band,
+                                 std::size_t& count) {
   std::vector<double> logs;
   for (const compare::ComparedSize& row : comparison.sizes) {
-    if (row.size > band.above && row.size <= band.up_to && row.a > 0 && row.b > 0) {
+    if (band.has(row.size) && row.a > 0 && row.b > 0) {
       logs.push_back(std::abs(std::log(row.a / row.b)));
     }
   }
@@ -291,7 +302,7 @@ std::optional<double> band_error(const compare::ResultsComparison& comparison, c
 
 std::string bands_text(const compare::ResultsComparison& comparison) {
   std::string text;
-  for (const Band& band : bands) {
+  for (const compare::SizeBand& band : compare::size_bands) {
     std::size_t count = 0;
     const auto error = band_error(comparison, band, count);
     if (!error) continue;
@@ -302,7 +313,7 @@ std::string bands_text(const compare::ResultsComparison& comparison) {
 
 nlohmann::ordered_json bands_json(const compare::ResultsComparison& comparison) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Band& band : bands) {
+  for (const compare::SizeBand& band : compare::size_bands) {
     std::size_t count = 0;
     const auto error = band_error(comparison, band, count);
     if (error) list.push_back({{"band", band.name}, {"count", count}, {"factor", 1 + *error}});

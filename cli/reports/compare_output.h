@@ -30,9 +30,13 @@ struct CompareHeader {
   ComparedFile a;
   ComparedFile b;
   std::optional<Verdict> verdict;
-  bool shows_bands = false;  ///< Errors of small, middle and large sizes, too.
+  bool shows_bands = false;     ///< Errors of small, middle and large sizes, too.
+  std::string first_line = {};  ///< Whether it is as fast as it should be; empty where that cannot be said.
+  nlohmann::ordered_json first_json = {};
 };
 
+/// Whether the second of two timelines took as long as the first, and whom it waited for if not.
+std::string first_line_of(const compare::TimelineComparison& comparison);
 /// The links of two timelines, furthest apart first, at most so many.
 Table links_table(const compare::TimelineComparison& comparison, std::size_t most);
 std::string timelines_text(const CompareHeader& header, const compare::TimelineComparison& comparison);

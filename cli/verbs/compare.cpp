@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <map>
 #include <set>
 #include <sstream>
 
@@ -13,7 +12,7 @@
 #include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/predict_rows.h"
 #include "cli/jobs/run_files.h"
-#include "cli/measured/too_fast_for.h"
+#include "cli/measured/machine_verdict.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
 #include "cli/output/picture_file.h"
@@ -100,6 +99,8 @@ ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags
     return console.refuse({ErrorCode::invalid_input, empty + ": nothing in this timeline takes time",
                            "write timelines with --trace of simulate and run"});
   }
+  header.first_line = first_line_of(comparison);
+  header.first_json = {{"text", header.first_line}};
   if (limit) header.verdict = Verdict{*limit, std::abs(comparison.total.error()), "error of total"};
   if (flags.picture.take_output()) return verdict_of(header.verdict);
   if (console.csv) {
@@ -112,9 +113,20 @@ ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags
 
 ExitCode compare_two_tables(const Console& console, CompareHeader header, const compare::Measurements& a,
                             const compare::Measurements& b, const std::string& algorithm,
-                            const std::optional<double>& limit) {
+                            const std::optional<double>& limit, const MeasuredMachine* machine = nullptr) {
   const auto comparison = compare::compare_results(a, b, algorithm);
   if (!comparison) return console.refuse(comparison.error());
+  if (const auto times = compare::predicted_times(*comparison); !times.empty()) {
+    if (machine != nullptr) {
+      const MachineVerdict verdict = find_verdict(console, *machine, times);
+      header.first_line = machine->argument + ": " + verdict_sentence(verdict);
+      header.first_json = verdict_json(verdict);
+    } else {
+      const compare::Judgement judgement = compare::judge(times);
+      header.first_line = "B: " + judgement_sentence(judgement);
+      header.first_json = judgement_json(judgement);
+    }
+  }
   if (limit) header.verdict = Verdict{*limit, comparison->errors.median, "median error"};
   if (console.csv) {
     console.print_bytes(results_table(*comparison).csv());
@@ -132,17 +144,6 @@ Result<compare::Measurements> as_table(const compare::RunFile& run, const std::s
 /// Whether A is a machine rather than a run: a shipped one, or YAML.
 bool is_machine(const std::string& name) {
   return is_shipped_machine(name) || name.ends_with(".yaml") || name.ends_with(".yml");
-}
-
-/// As warn_of_too_fast, of every collective of a table.
-void warn_of_too_fast_rows(const Console& console, const Topology& machine, const compare::Measurements& measured) {
-  std::map<std::string, std::vector<MeasuredTime>> times;
-  for (const compare::Measurement& row : measured.rows) times[row.collective].push_back({row.size, row.seconds});
-  for (const auto& [name, of_collective] : times) {
-    if (const auto collective = default_collective(name, machine)) {
-      warn_of_too_fast(console, machine, *collective, of_collective);
-    }
-  }
 }
 
 /// A machine under a profile against what was measured there.
@@ -171,17 +172,18 @@ ExitCode compare_with_machine(const Console& console, const CompareFlags& flags,
     return runs.error().is_usage ? console.refuse_usage(runs.error().error) : console.refuse(runs.error().error);
   const auto measured = as_table(runs->front().second, flags.b);
   if (!measured) return console.refuse(measured.error());
-  const auto predicted =
-      predict_rows(console, *topology, *measured, **chosen, flags.algorithm.empty() ? "nccl" : flags.algorithm);
+  const std::string algorithm = flags.algorithm.empty() ? "nccl" : flags.algorithm;
+  const auto predicted = predict_rows(console, *topology, *measured, **chosen, algorithm);
   if (!predicted) {
     const Stop& why = predicted.error();
     return why.is_usage ? console.refuse_usage(why.error) : console.refuse(why.error);
   }
-  warn_of_too_fast_rows(console, *topology, *measured);
+  const MeasuredMachine given{*topology, flags.a,   flags.profile.name.empty() ? "" : "--profile " + flags.profile.name,
+                              *chosen,   algorithm, *measured};
   CompareHeader header{describe(flags.a, *predicted), describe(flags.b, *measured), std::nullopt};
   header.a.what += ", profile " + (*chosen)->shown;
   header.shows_bands = true;
-  return compare_two_tables(console, std::move(header), *predicted, *measured, {}, limit);
+  return compare_two_tables(console, std::move(header), *predicted, *measured, {}, limit, &given);
 }
 
 ExitCode run(const Console& console, const CompareFlags& flags) {

@@ -42,6 +42,7 @@ constexpr std::array documents = {
     "degrade/1",
     "designs/1",
     "diagnosis/1",
+    "stragglers/1",
     "probe/1",
     "probe-plan/1",
     "explain-measured/1",

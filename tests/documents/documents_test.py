@@ -31,6 +31,7 @@ DOCUMENTS = {
                                     "explain dgx1v-nvlink all_gather --measured measured.json --profile nccl-volta"],
     "espalier/explain-scenario/1": ["explain --scenario two-groups"],
     "espalier/diagnosis/1": ["diagnose dgx1v-nvlink measured.json --profile ideal", "diagnose dgx1v-nvlink simulated.json --profile ideal", "diagnose dgx1v-nvlink measured.json"],
+    "espalier/stragglers/1": ["diagnose dgx1v-nvlink recorder0.json recorder1.json"],
     "espalier/probe/1": ["probe one-host -p ranks=4 -s 64K -n 2"],
     "espalier/probe-plan/1": ["probe dgx1v-nvlink --dry-run", "probe dgx1v-nvlink --dry-run --limit 1GB/s"],
     "espalier/nccl/1": ["nccl dgx1v", "nccl dgx-h100-x4 all_reduce"],
@@ -65,6 +66,10 @@ NCCL = """#       size         count      type   redop    root     time   algbw 
      1048576        262144     float     sum      -1    150.0    6.99   12.23      0
      4194304       1048576     float     sum      -1    500.0    8.39   14.68      0
     16777216       4194304     float     sum      -1   1900.0    8.83   15.45      0
+"""
+# A dump of the flight recorder of each of two ranks; the first one comes late.
+RECORDER = """{"version": "2.3", "pg_config": {"0": {"name": "0", "ranks": "[0, 1]"}}, "rank": %d, "entries": [{"profiling_name": "nccl:all_reduce",
+"process_group": ["0", "default_pg"], "collective_seq_id": 1, "time_created_ns": 1000000, "is_p2p": false, "duration_ms": %s}]}
 """
 LACKING = 3  # The exit code of a command for which the machine lacks something, such as the right to shape links.
 
@@ -179,6 +184,8 @@ def main():
     problems = []
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "perf.log").write_text(NCCL, encoding="utf-8")
+        for rank, milliseconds in enumerate(("0.25", "1.5")):
+            (pathlib.Path(folder) / f"recorder{rank}.json").write_text(RECORDER % (rank, milliseconds), encoding="utf-8")
         for name, commands in DOCUMENTS.items():
             path = repository / "configs/documents" / (name.split("/")[1] + ".schema.json")
             known = list(documents_of(espalier, commands, folder))

@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/check.h"
 #include "compare/compare_results.h"
 #include "compare/compare_timelines.h"
+#include "compare/read/rank_calls.h"
 #include "compare/read/read_run.h"
+#include "compare/stragglers.h"
 
 namespace {
 
@@ -25,11 +28,28 @@ void check_rows(const espalier::compare::Measurements& runs) {
   ESPALIER_CHECK(compared.has_value() && compared->errors.worst == 0, "a file has no error against itself");
 }
 
+/// A rank beside itself comes late to nothing.
+void check_record(std::string_view text) {
+  using namespace espalier;
+  const auto record = compare::read_rank_calls(text, "fuzz", 0);
+  if (!record) {
+    ESPALIER_CHECK(record.error().message.starts_with("fuzz:"), "an error says where");
+    return;
+  }
+  compare::RankCalls other = *record;
+  ++other.rank;
+  const auto found = compare::find_stragglers(std::vector{*record, other});
+  ESPALIER_CHECK(found.calls > 0 && found.cost >= 0 && std::isfinite(found.cost) && std::isfinite(found.span),
+                 "costs are times");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier;
-  const auto run = compare::read_run({reinterpret_cast<const char*>(data), size}, "fuzz", {});
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (compare::is_rank_record(text)) check_record(text);
+  const auto run = compare::read_run(text, "fuzz", {});
   if (!run) {
     ESPALIER_CHECK(run.error().message.starts_with("fuzz:"), "an error says where");
     return 0;

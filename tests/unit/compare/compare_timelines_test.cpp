@@ -34,29 +34,31 @@ Timeline without_wires(Timeline timeline) {
   return timeline;
 }
 
-/// Three ranks in a ring pass chunks on; rank 1 is stopped for 60. All finish together, and all wait for it: but the
-/// others still get what was on its way.
-TEST(CompareTimelines, TheRankThatIsStoppedIsSilentLongest) {
+/// Three ranks in a ring pass chunks on, each of which takes what it gets when it can: a chunk takes 10 to receive.
+/// Rank 1 is stopped for 60 while chunk 2 waits for it. All finish together, and the send of rank 0 is the long span.
+TEST(CompareTimelines, PointsAtTheRankThatIsStoppedAndNotAtWhoWaitsForIt) {
   const auto run = [](std::int64_t stop) {
     Timeline timeline;
     timeline.rank_names = {"g0", "g1", "g2"};
+    std::int64_t now = 0;
     for (std::uint32_t chunk = 0; chunk < 4; ++chunk) {
-      const std::int64_t begin = 20 * chunk, of_1 = begin + (chunk >= 2 ? stop : 0);
-      timeline.spans.push_back(span(0, 0, Phase::send, begin, begin + 15, chunk));
-      timeline.spans.push_back(span(1, 1, Phase::send, of_1, of_1 + 15, chunk));
-      timeline.spans.push_back(span(2, 1, Phase::recv, begin + 1, of_1 + 16, chunk));
+      for (std::uint32_t hop = 0; hop < 2; ++hop) {
+        const std::int64_t taken = now + 1 + (chunk == 2 && hop == 0 ? stop : 0);
+        timeline.spans.push_back(span(hop, hop, Phase::send, now, taken + 10, chunk));
+        timeline.spans.push_back(span(hop + 1, hop, Phase::recv, taken, taken + 10, chunk));
+        now = taken + 10;
+      }
     }
     std::ranges::stable_sort(timeline.spans, {}, &Span::begin);
     return timeline;
   };
   const TimelineComparison stopped = compare_timelines(run(0), run(60));
-  ASSERT_TRUE(stopped.silent);
-  EXPECT_EQ(stopped.ranks[*stopped.silent].name, "g1");
-  EXPECT_EQ(stopped.ranks[*stopped.silent].silence.b,
-            Picoseconds{65});  // From the end of its second send to its third.
-  EXPECT_EQ(stopped.ranks[*stopped.silent].silent_from, Picoseconds{35});
-  EXPECT_FALSE(compare_timelines(run(60), run(0)).silent);
-  EXPECT_FALSE(compare_timelines(run(60), run(60)).silent);
+  ASSERT_TRUE(stopped.culprit);
+  const RankComparison& culprit = stopped.ranks[*stopped.culprit];
+  EXPECT_EQ(culprit.name, "g1");
+  EXPECT_EQ(culprit.on_path.b - culprit.on_path.a, Picoseconds{60});
+  EXPECT_FALSE(compare_timelines(run(60), run(0)).culprit);
+  EXPECT_FALSE(compare_timelines(run(60), run(60)).culprit);
 }
 
 TEST(Align, LanesPairByNameAndElseByNumber) {

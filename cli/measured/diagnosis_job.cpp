@@ -1,0 +1,211 @@
+#include "cli/measured/diagnosis_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <span>
+
+#include "base/parallel.h"
+#include "cli/output/progress.h"
+#include "topology/names/group.h"
+
+namespace espalier::cli {
+namespace {
+
+/// A table by the ranks that each row is of.
+std::map<std::vector<std::uint32_t>, compare::Measurements> by_members(const compare::Measurements& table) {
+  std::map<std::vector<std::uint32_t>, compare::Measurements> parts;
+  for (const compare::Measurement& row : table.rows) {
+    compare::Measurements& part = parts[row.members];
+    part.file = table.file;
+    part.origin = table.origin;
+    part.rows.push_back(row);
+  }
+  return parts;
+}
+
+/// The names of these ranks, as --ranks takes them. Errors: usage where the machine has fewer.
+OrStop<std::string> names_of(const Topology& machine, const std::vector<std::uint32_t>& members,
+                             const std::string& file) {
+  std::string names;
+  for (const std::uint32_t member : members) {
+    if (member >= machine.rank_count()) {
+      return stop(
+          {ErrorCode::invalid_input,
+           fmt::format("{} has GPU {}, and {} has {} ranks", file, member, machine.name(), machine.rank_count()),
+           "name the machine that was measured"});
+    }
+    names += (names.empty() ? "" : ",") + machine.rank_name(Rank(member));
+  }
+  return names;
+}
+
+/// Adds the series of rows that are all of the same ranks.
+OrStop<void> add_series(DiagnosisTables& tables, const compare::Measurements& table, const Topology& tested,
+                        const std::string& ranks, const std::string& usual_algorithm) {
+  auto evidence = evidence_of(table, tested, ranks, usual_algorithm);
+  if (!evidence) return tl::unexpected(evidence.error());
+  for (diagnose::Evidence& each : *evidence) {
+    tables.evidence.push_back(std::move(each));
+    tables.tested.push_back(tested);
+  }
+  return {};
+}
+
+/// The row that is furthest below what any schedule takes.
+std::optional<TooFast> find_too_fast(const DiagnosisTables& tables, DiagnosisRuns& runs) {
+  std::optional<TooFast> worst;
+  constexpr double rounding = 0.995;  // nccl-tests prints four digits, and sizes are whole elements.
+  for (const diagnose::Evidence& each : tables.evidence) {
+    const auto bound = runs.bound_per_byte(each.question);
+    for (const diagnose::Point& point : each.points) {
+      const double least = bound * static_cast<double>(point.size.count);
+      if (point.seconds >= rounding * least) continue;
+      if (worst && worst->point.seconds / worst->bound_seconds <= point.seconds / least) continue;
+      worst = TooFast{&each, point, least};
+    }
+  }
+  return worst;
+}
+
+/// The software and its other ways to start a call, the given one first.
+std::vector<std::shared_ptr<const forecast::Software>> launches_of(
+    const std::shared_ptr<const forecast::Software>& given) {
+  std::vector<std::shared_ptr<const forecast::Software>> all = {given};
+  const bool names_its_launch = given == nullptr || given->shown.find(':') != std::string::npos;
+  if (names_its_launch) return all;
+  for (const auto& [name, launch] : std::span(given->profile.launches).subspan(1)) {
+    auto other = *given;
+    other.launch = launch;
+    other.shown += ":" + name;
+    all.push_back(std::make_shared<const forecast::Software>(std::move(other)));
+  }
+  return all;
+}
+
+/// The sum of squared logarithms of measured over predicted on the machine as it should be, where every call takes so
+/// much longer.
+double gap_with(const DiagnosisTables& tables, std::span<const double> predicted, double delay) {
+  double gap = 0;
+  auto time = predicted.begin();
+  for (const diagnose::Evidence& each : tables.evidence) {
+    for (const diagnose::Point& point : each.points) {
+      const double parted = std::log(point.seconds / (*time++ + delay));
+      gap += parted * parted;
+    }
+  }
+  return gap;
+}
+
+Result<std::vector<double>> predict_healthy(const DiagnosisTables& tables, DiagnosisRuns& runs) {
+  std::vector<double> all;
+  for (const diagnose::Evidence& each : tables.evidence) {
+    std::vector<Bytes> sizes;
+    for (const diagnose::Point& point : each.points) sizes.push_back(point.size);
+    const auto times = runs.predict(each.question, {}, sizes);
+    if (!times) return tl::unexpected(times.error());
+    all.insert(all.end(), times->begin(), times->end());
+  }
+  return all;
+}
+
+/// How calls were started, where the command line does not say: as fits best what was measured. A launch is no fault;
+/// but it is no explanation either where a rank that comes late to the given one fits far better.
+Result<std::unique_ptr<DiagnosisRuns>> runs_that_fit(const Console& console, const Topology& machine,
+                                                     const DiagnosisTables& tables,
+                                                     const std::shared_ptr<const forecast::Software>& given) {
+  std::unique_ptr<DiagnosisRuns> best;
+  double min_gap = 0, min_late = std::numeric_limits<double>::infinity();
+  for (const auto& software : launches_of(given)) {
+    auto runs = std::make_unique<DiagnosisRuns>(machine, software);
+    const auto times = predict_healthy(tables, *runs);
+    if (!times) return tl::unexpected(times.error());
+    constexpr double first = 1e-6, last = 0.1, ratio = 1.1;
+    for (double delay = first; best == nullptr && delay < last; delay *= ratio) {
+      min_late = std::min(min_late, gap_with(tables, *times, delay));
+    }
+    const double gap = gap_with(tables, *times, 0);
+    constexpr double far_better = 4;
+    if (best != nullptr && (gap >= min_gap || gap > far_better * min_late)) continue;
+    min_gap = gap;
+    best = std::move(runs);
+  }
+  if (best->software() != given) {
+    console.note(fmt::format("calls start as of {}, which fits better than {}", best->software()->shown, given->shown));
+  }
+  return best;
+}
+
+/// What tells the first suspect from the parts that measure the same.
+std::optional<diagnose::NextTest> next_test_for(const Topology& machine, const diagnose::Diagnosis& diagnosis,
+                                                const diagnose::Predict& predict) {
+  if (diagnosis.suspects.empty()) return std::nullopt;
+  const diagnose::Suspect& first = diagnosis.suspects.front();
+  std::vector<std::string> parts = first.alike;
+  parts.insert(parts.end(), first.same_predictions.begin(), first.same_predictions.end());
+  if (parts.size() < 2) return std::nullopt;
+  diagnose::Fault fault = first.fault;
+  diagnose::Question like = diagnosis.worst->question;
+  const Bytes size = diagnosis.worst->points[diagnosis.worst_point].size;
+  return diagnose::find_next_test(machine, parts, fault, like, size, predict);
+}
+
+}  // namespace
+
+std::size_t DiagnosisTables::rows() const {
+  std::size_t count = 0;
+  for (const diagnose::Evidence& each : evidence) count += each.points.size();
+  return count;
+}
+
+OrStop<Topology> machine_with_ranks(const Topology& machine, const std::string& ranks, const std::string& file) {
+  if (ranks.empty()) return machine;
+  const auto nodes = find_rank_nodes(machine, ranks);
+  if (!nodes) return usage({nodes.error().code, file + "@: " + nodes.error().message, nodes.error().help});
+  auto tested = with_ranks(machine, *nodes);
+  if (!tested) return usage(tested.error());
+  return *std::move(tested);
+}
+
+OrStop<void> DiagnosisTables::add(const Topology& machine, const compare::Measurements& table, const std::string& ranks,
+                                  const std::string& usual_algorithm) {
+  const auto tested_there = machine_with_ranks(machine, ranks, table.file);
+  if (!tested_there) return tl::unexpected(tested_there.error());
+  for (const auto& [members, part] : by_members(table)) {
+    std::string of_part = ranks;
+    if (!members.empty()) {
+      const auto names = names_of(*tested_there, members, table.file);
+      if (!names) return tl::unexpected(names.error());
+      of_part = *names;
+    }
+    const auto of_members = machine_with_ranks(machine, of_part, table.file);
+    if (!of_members) return tl::unexpected(of_members.error());
+    if (auto added = add_series(*this, part, *of_members, of_part, usual_algorithm); !added) {
+      return tl::unexpected(added.error());
+    }
+  }
+  return {};
+}
+
+Result<Diagnosed> diagnose_tables(const Console& console, const Topology& machine, const DiagnosisTables& tables,
+                                  const std::shared_ptr<const forecast::Software>& software) {
+  auto fitting = runs_that_fit(console, machine, tables, software);
+  if (!fitting) return tl::unexpected(fitting.error());
+  DiagnosisRuns& runs = **fitting;
+  const diagnose::Predict predict = [&](const diagnose::Question& question, std::span<const diagnose::Fault> faults,
+                                        std::span<const Bytes> sizes) { return runs.predict(question, faults, sizes); };
+  Progress progress(console, "suspecting", 0);
+  diagnose::DiagnoseOptions options;
+  options.threads = usable_threads();
+  options.on_step = [&](const std::string& what) { progress.step(what); };
+  auto diagnosis = diagnose::diagnose(tables.evidence, diagnose::find_fault_classes(tables.tested), predict, options);
+  if (!diagnosis) return tl::unexpected(diagnosis.error());
+  Diagnosed diagnosed{runs.software(), *std::move(diagnosis), {}, find_too_fast(tables, runs)};
+  diagnosed.next_test = next_test_for(machine, diagnosed.diagnosis, predict);
+  return diagnosed;
+}
+
+}  // namespace espalier::cli
