@@ -109,6 +109,7 @@ int run(int argc, char** argv) {
   add_compare_designs_command(app, session);
   add_calibrate_command(app, session);
   add_compute_command(app, session);
+  add_experts_command(app, session);
   add_diagnose_command(app, session);
   add_probe_command(app, session);
   add_lab_command(app, session);

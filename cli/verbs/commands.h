@@ -33,6 +33,7 @@ void add_compare_command(CLI::App& app, Session& session);
 void add_compare_designs_command(CLI::App& app, Session& session);
 void add_calibrate_command(CLI::App& app, Session& session);
 void add_compute_command(CLI::App& app, Session& session);
+void add_experts_command(CLI::App& app, Session& session);
 void add_diagnose_command(CLI::App& app, Session& session);
 void add_probe_command(CLI::App& app, Session& session);
 void add_lab_command(CLI::App& app, Session& session);

@@ -54,6 +54,7 @@ constexpr std::array documents = {
     "version/1",
     "sweep-count/1",
     "gpus/1",
+    "experts/1",
     "group-bounds/1",
     "provenance/1",
     "doctor/1",

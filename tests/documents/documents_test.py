@@ -46,6 +46,7 @@ DOCUMENTS = {
     "espalier/provenance/1": ["topo show dgx1v --provenance"],
     "espalier/schemas/1": ["schema"],
     "espalier/gpus/1": ["compute"],
+    "espalier/experts/1": ["experts dgx-h100", "experts gb200-nvl72 --software trtllm-nvlink --first 4"],
     "espalier/version/1": ["version"],
     "espalier/doctor/1": ["doctor"],
     "espalier/compare/1": ["compare simulated.json measured.json", "compare simulated.json measured.json --fail-above 1%", "compare dgx1v perf.log --collective all_reduce"],

@@ -56,6 +56,7 @@ VERBS = {
     "compare-designs": (["compare-designs", "rtx4090-pcie", "dgx1v", "-c", "all_gather", "-a", "ring", "-s", "1M", "--no-failures"], []),
     "diagnose": (["diagnose", "rtx4090-pcie", "results.json", "--profile", "ideal"], []),
     "compute": (["compute"], []),
+    "experts": (["experts", "dgx-h100"], []),
     "probe": (["probe", "one-host", "-p", "ranks=2", "-s", "1K", "-n", "1"],
               [["probe", "one-host", "-p", "ranks=2", "-s", "1K", "-n", "1", "-o", "FILE"]]),
     "calibrate": (["calibrate", "rtx4090-pcie", "--from", "results.json"],

@@ -79,7 +79,7 @@ def make(folder, espalier):
     """Writes all inputs into the folder."""
     folder = pathlib.Path(folder)
     files = {"cluster.yaml": CLUSTER, "other.yaml": CLUSTER.replace("rate: 20", "rate: 11"), "job.yaml": SCENARIO, "step.yaml": TRAINING,
-             "sweep.yaml": SWEEP, "perf.log": NCCL, "questions.jsonl": '{"product": {"rows": 512, "columns": 512, "depth": 512}}\n', "matrix.txt": MATRIX, "switched.txt": SWITCHED, "rings.xml": RINGS, "addresses.json": '[{"route": 0, "connect": "127.0.0.1"}]'}
+             "sweep.yaml": SWEEP, "perf.log": NCCL, "questions.jsonl": '{"product": {"rows": 512, "columns": 512, "depth": 512}}\n', "exchanges.csv": "tokens,ranks\n64,2\n128,4\n", "matrix.txt": MATRIX, "switched.txt": SWITCHED, "rings.xml": RINGS, "addresses.json": '[{"route": 0, "connect": "127.0.0.1"}]'}
     for name in SYSFS:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
     for name, text in {**files, **SYSFS}.items():
