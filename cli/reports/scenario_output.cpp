@@ -49,6 +49,14 @@ std::string training_text(const scenario::TrainingFigures& training, Picoseconds
   return text;
 }
 
+/// How unequal experts are.
+std::string routing_text(const scenario::RoutingFigures& routing) {
+  std::string text = fmt::format("# experts: the busiest rank has {:.2f} times the mean, at most {:.2f}",
+                                 routing.busiest, routing.worst);
+  if (routing.dropped > 0) text += fmt::format("; {:.1f} % of tokens' copies dropped", 100 * routing.dropped);
+  return text + "\n";
+}
+
 nlohmann::ordered_json training_json(const scenario::TrainingFigures& training, Picoseconds elapsed) {
   const scenario::MemoryNeed& need = training.memory;
   nlohmann::ordered_json document = {{"tokens_per_second", training.tokens_per_second(elapsed)},
@@ -146,6 +154,7 @@ std::string header(const Scenario& scenario, const JobReport& report, const std:
       "\n# elapsed {}: compute {:.1f} %, exposed communication {:.1f} %, waiting for others {:.1f} %, idle {:.1f} %\n",
       format_duration(report.elapsed), 100 * time.compute, 100 * time.exposed, 100 * time.waiting, 100 * time.idle);
   if (scenario.training) text += training_text(*scenario.training, report.elapsed);
+  if (scenario.routing) text += routing_text(*scenario.routing);
   text += recorded_text(scenario.recorded);
   return text + averaging_text(scenario, report, plain) + guesses_text(scenario, report, plain);
 }
@@ -301,6 +310,11 @@ nlohmann::ordered_json scenario_json(const Scenario& scenario, const JobReport& 
                                      {"background_flows", report.flows}};
   if (!profile.empty()) document["profile"] = profile;
   if (scenario.training) document["training"] = training_json(*scenario.training, report.elapsed);
+  if (scenario.routing) {
+    document["experts"] = {{"busiest_mean", scenario.routing->busiest},
+                           {"busiest_most", scenario.routing->worst},
+                           {"dropped", scenario.routing->dropped}};
+  }
   if (!scenario.averaged.empty()) document["averaging"] = averaging_json(scenario, report, plain);
   if (scenario.guessed_waits > 0 && scenario.averaged.empty() && plain) {
     document["guessed_waits"] = {{"cases", scenario.guessed_waits}, {"elapsed_if_all", plain->elapsed.seconds()}};

@@ -128,11 +128,13 @@ ExitCode explain(const Console& console, const scenario::Scenario& scenario, con
     settings.on_progress = [&](std::size_t over) {
       progress.describe(fmt::format("{} % of a run", 100 * over / tasks));
     };
-    return scenario::find_job_limits(scenario.job, scenario.topology, scenario.disturbances, settings,
-                                     [&](const std::string& change, std::size_t total) {
-                                       progress.expect(total + 1);
-                                       progress.step(change);
-                                     });
+    return scenario::find_job_limits(
+        scenario.job, scenario.topology, scenario.disturbances, settings,
+        [&](const std::string& change, std::size_t total) {
+          progress.expect(total + 1);
+          progress.step(change);
+        },
+        scenario.routed);
   }();
   if (!limits) return console.refuse(limits.error());
   if (console.csv) {
@@ -152,6 +154,7 @@ tl::expected<LoadedScenario, LoadFailure> try_load_scenario(const Console& conso
   scenario::ScenarioOptions options;
   options.seed = flags.seed;
   options.parallelism = parallelism;
+  options.with_routes = flags.with_routes;
   options.most_trace_bytes = static_cast<std::size_t>(console.max_input.count);
   if (!flags.model.empty()) options.model = flags.model;
   std::string of_machine;
@@ -228,7 +231,9 @@ ExitCode with_scenario_run(const Console& console, const TopologyFlags& topology
 }
 
 ExitCode explain_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {
-  const auto loaded = load_scenario(console, topology, flags);
+  ScenarioFlags with_routes = flags;
+  with_routes.with_routes = true;
+  const auto loaded = load_scenario(console, topology, with_routes);
   return loaded ? explain(console, loaded->scenario, loaded->profile) : loaded.error();
 }
 

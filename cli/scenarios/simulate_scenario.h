@@ -20,6 +20,7 @@ struct ScenarioFlags {
   std::optional<std::uint64_t> seed;
   ProfileFlags profile;
   TraceFlags trace;
+  bool with_routes = false;  ///< Also reads what other routes to experts make of it.
 };
 
 /// A scenario that was read, and the profile that counts; empty where none does.

@@ -157,11 +157,24 @@ void check_version(const Fields& fields) {
 Job read_again(const Fields& fields, const Scenario& scenario, const std::optional<std::filesystem::path>& folder,
                const ScenarioOptions& options) {
   Findings none;
-  Scenario other{scenario.name, scenario.topology, {}, {}, {}, {}, {}, {}, 0, {}};
+  Scenario other{scenario.name, scenario.topology, {}, {}, {}, {}, {}, {}, 0, {}, {}, {}, {}};
   ScenarioContext context{none, other, options, folder, Environment(), {}, {}};
   read_parts(context, fields);
   ESPALIER_CHECK(none.empty(), "what was right is right as all_reduce, and with more waits");
   return std::move(other.job);
+}
+
+/// The job with other routes to experts, where these make a difference.
+void read_routes(const Fields& fields, Scenario& scenario, const std::optional<std::filesystem::path>& folder,
+                 const ScenarioOptions& options) {
+  if (!scenario.routing || !scenario.routing->is_skewed) return;
+  ScenarioOptions otherwise = options;
+  otherwise.routes = Routes::balanced;
+  scenario.routed.emplace_back("routing to all experts alike", read_again(fields, scenario, folder, otherwise));
+  if (!scenario.routing->can_place) return;
+  otherwise.routes = Routes::placed;
+  scenario.routed.emplace_back("experts on other ranks, by their load",
+                               read_again(fields, scenario, folder, otherwise));
 }
 
 ScenarioReading read(Findings& findings, const SourceFiles::File& file,
@@ -174,7 +187,8 @@ ScenarioReading read(Findings& findings, const SourceFiles::File& file,
       check_version(fields);
       auto topology = find_topology(fields, options, folder);
       if (topology) {
-        Scenario scenario{fields.text("name").value_or(""), *std::move(topology), {}, {}, {}, {}, {}, {}, 0, {}};
+        Scenario scenario{
+            fields.text("name").value_or(""), *std::move(topology), {}, {}, {}, {}, {}, {}, 0, {}, {}, {}, {}};
         if (scenario.name.empty())
           scenario.name = std::filesystem::path(findings.source_name(file.source)).stem().string();
         ScenarioContext context{findings, scenario, options, folder, Environment(), {}, {}};
@@ -185,6 +199,7 @@ ScenarioReading read(Findings& findings, const SourceFiles::File& file,
           if (!otherwise.averages_plainly) otherwise.kernel_waits = WaitReading::most;
           scenario.other = read_again(fields, scenario, folder, otherwise);
         }
+        if (findings.empty() && options.with_routes) read_routes(fields, scenario, folder, options);
         if (findings.empty()) result.scenario = std::move(scenario);
       }
     }

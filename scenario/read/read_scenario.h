@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -36,12 +37,22 @@ struct Scenario {
   /// Where there is any of those two: the job with an all_reduce for each that is averaged; the job where kernels wait
   /// for all that had ended when they began.
   Job other;
+  std::optional<RoutingFigures> routing;  ///< What routing to experts makes of it.
+  /// With `with_routes`: the job with other ways to route to experts, by what they are called.
+  std::vector<std::pair<std::string, Job>> routed;
 };
 
 /// What came of reading a scenario: all of it, or the errors that kept it from being one.
 struct ScenarioReading {
   std::optional<Scenario> scenario;  ///< Absent when any diagnostic is an error.
   std::vector<Diagnostic> diagnostics;
+};
+
+/// How tokens are routed to experts.
+enum class Routes : std::uint8_t {
+  written,   ///< As the file says.
+  balanced,  ///< Every expert is as popular.
+  placed,    ///< Experts are where a search puts them.
 };
 
 struct ScenarioOptions {
@@ -55,6 +66,8 @@ struct ScenarioOptions {
   std::optional<std::string> model;
   /// Gossip and compression become the all_reduce that they stand for.
   bool averages_plainly = false;
+  Routes routes = Routes::written;
+  bool with_routes = false;                       ///< Also read the job as it would be with other routes.
   WaitReading kernel_waits = WaitReading::least;  ///< Of profilers' traces.
   std::optional<Parallelism> parallelism;         ///< Of a training step that is given as a model.
   std::size_t most_tasks = max_tasks;             ///< Lower it to read many files of unknown origin.

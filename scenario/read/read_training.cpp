@@ -40,7 +40,6 @@ constexpr Whole wholes[] = {
     {"vocabulary", &TrainingModel::vocabulary, 0, most_width},
     {"batch", &TrainingModel::batch, 1, most_width, true},
     {"micro_batch", &TrainingModel::micro_batch, 1, most_width},
-    {"experts", &TrainingModel::experts, 1, 65'536},
     {"experts_per_token", &TrainingModel::experts_per_token, 1, 65'536},
     {"tensor", &TrainingModel::tensor, 1, most_ranks},
     {"pipeline", &TrainingModel::pipeline, 1, most_ranks},
@@ -204,6 +203,7 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   TrainingModel model;
   bool is_fine = read_named_model(context, fields, model);
   is_fine = read_wholes(model, fields) && is_fine;
+  is_fine = read_experts(context, fields, model) && is_fine;
   is_fine = read_computing(context, fields, model) && is_fine;
   model.gated = fields.boolean("gated").value_or(model.gated);
   model.recomputes = fields.boolean("recompute").value_or(false);
@@ -218,6 +218,7 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   is_fine = read_sharding(context, fields, model) && is_fine;
   is_fine = read_algorithms(context, fields, model) && is_fine;
   is_fine = read_chunks(context, fields, model) && is_fine;
+  if (model.expert_planner.empty()) model.expert_planner = model.dispatch_planner;
   const auto averaging = read_averaging(context, fields);
   is_fine = is_fine && averaging;
   if (!is_fine) return;
@@ -235,7 +236,8 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   if (!fits_memory(context, fields, *whole)) return;
   Averager averager(context.scenario.job, context.scenario.topology, whole->averaging, context.options.most_tasks);
   const bool is_plain = averager.is_all_reduce();
-  const auto added = add_training(context.scenario.job, *whole, ranks, room, is_plain ? nullptr : &averager);
+  const auto added = add_training(context.scenario.job, *whole, ranks, room, is_plain ? nullptr : &averager,
+                                  &context.scenario.routing);
   if (!added) return context.error(fields.mark(), scenario_codes::training_refused, added.error());
   if (!is_plain) context.scenario.averaged.push_back({whole->averaging, averager.added()});
   context.scenario.training = figures_of(*whole);

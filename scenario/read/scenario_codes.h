@@ -26,6 +26,7 @@ constexpr Code unknown_group = "N022";
 constexpr Code bad_root = "N023";
 constexpr Code too_many = "N024";
 constexpr Code bad_averaging = "N025";  ///< Gossip or compression that cannot be, or that saves nothing.
+constexpr Code bad_experts = "N026";    ///< Routing to experts that cannot be, or that makes no difference.
 constexpr Code unknown_link = "N030";
 constexpr Code bad_event = "N031";
 constexpr Code training_refused = "N040";

@@ -55,6 +55,8 @@ constexpr std::array<std::string_view, 38> training = {"ranks",
                                                        "compression",
                                                        "gpu",
                                                        "model"};
+constexpr std::array<std::string_view, 10> experts = {"count",   "skew",    "matrix",   "dispatch", "precision",
+                                                      "combine", "changes", "capacity", "layers",   "placement"};
 constexpr std::array<std::string_view, 3> gossip = {"accuracy", "rounds", "graph"};
 constexpr std::array<std::string_view, 1> compression = {"low_rank"};
 constexpr std::array<std::string_view, 3> algorithms = {"tensor", "data", "expert"};

@@ -10,6 +10,7 @@
 #include "scenario/workload/averaging.h"
 #include "scenario/workload/chakra.h"
 #include "scenario/workload/flop_rate.h"
+#include "scenario/workload/training.h"
 #include "topology/yaml/fields.h"
 #include "topology/yaml/findings.h"
 #include "topology/yaml/parameters.h"
@@ -57,6 +58,9 @@ std::optional<std::vector<Rank>> read_ranks(ScenarioContext& context, const Fiel
 /// How an all_reduce is done: by the keys `gossip` or `compression`, or as it is. With `averages_plainly` they are
 /// checked and not followed.
 std::optional<Averaging> read_averaging(ScenarioContext& context, const Fields& fields);
+
+/// `experts`: how many, or a map that also says how tokens are routed to them. Whether it is right.
+bool read_experts(ScenarioContext& context, const Fields& fields, TrainingModel& model);
 
 // The parts of a file.
 /// Whether a path that a file writes leads, or may lead, out of the file's folder: absolute, with "..", or "-".

@@ -26,6 +26,11 @@ class Experiments {
         [this, changed = *std::move(changed)] { return run_job(job_, changed, disturbances_, settings_); });
   }
 
+  /// Requires: the job outlives the experiments.
+  void change_job(const std::string& what, const Job& changed) {
+    add(what, [this, &changed] { return run_job(changed, topology_, disturbances_, settings_); });
+  }
+
   template <class Change>
   void change_disturbances(const std::string& what, const Change& change) {
     Disturbances changed = disturbances_;
@@ -111,7 +116,8 @@ void try_chunks(Experiments& experiments, Bytes chunk) {
 }  // namespace
 
 Result<JobLimits> find_job_limits(const Job& job, const Topology& topology, const Disturbances& disturbances,
-                                  const RunSettings& settings, const OnChange& on_change) {
+                                  const RunSettings& settings, const OnChange& on_change,
+                                  std::span<const std::pair<std::string, Job>> others) {
   RunSettings own = settings;
   own.compare_with_alone = true;
   auto explained = explain_job(job, topology, disturbances, own);
@@ -143,6 +149,7 @@ Result<JobLimits> find_job_limits(const Job& job, const Topology& topology, cons
   }
   try_chunks(experiments, limits.report.chunk);
   try_without_disturbances(experiments, disturbances);
+  for (const auto& [what, other] : others) experiments.change_job(what, other);
   limits.improvements = experiments.run(on_change);
   return limits;
 }

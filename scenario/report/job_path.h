@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scenario/report/report.h"
@@ -112,8 +113,10 @@ using OnChange = std::function<void(const std::string& change, std::size_t total
 /// Runs a job, takes its path apart, and runs it anew with every single change that may help: what the calls on the
 /// path suggest (sim/critical_path/single_changes.h), computing twice as fast, no launch, other chunks, and without
 /// each kind of disturbance that there is. Everything is planned and simulated anew, nothing estimated. Requires and
-/// errors: as run_job; a change that cannot be run is left out. Cost: at most 25 runs.
+/// errors: as run_job; a change that cannot be run is left out. `others`: jobs that a change makes of this one, by what
+/// it is called. Cost: at most 25 runs, and one for each of the others.
 Result<JobLimits> find_job_limits(const Job& job, const Topology& topology, const Disturbances& disturbances,
-                                  const RunSettings& settings, const OnChange& on_change = {});
+                                  const RunSettings& settings, const OnChange& on_change = {},
+                                  std::span<const std::pair<std::string, Job>> others = {});
 
 }  // namespace espalier::scenario

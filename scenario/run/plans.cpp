@@ -15,6 +15,7 @@ namespace espalier::scenario {
 namespace {
 
 constexpr std::string_view direct_planner = "direct";
+constexpr std::string_view balanced_planner = "balanced";
 
 /// One transfer from the root to the other rank of two, on the best route.
 Result<Schedule> plan_direct(const Topology& topology, const Collective& collective, std::uint32_t variant) {
@@ -60,6 +61,13 @@ Result<Schedule> plan_usual(const planners::ParallelLinks& network, const Collec
   return first;
 }
 
+/// By the NICs of whole boxes, where there are several of several ranks and blocks are unequal.
+Result<Schedule> plan_balanced(const planners::ParallelLinks& network, const Collective& collective,
+                               std::string& winner) {
+  winner = "balance";
+  return planners::plan_unbounded(network, collective, *planners::find_planner("balance"));
+}
+
 /// The links of the network that a schedule on a part of it uses, ascending.
 std::vector<LinkId> links_of(const Schedule& schedule, const std::vector<LinkId>& places) {
   std::vector<LinkId> links;
@@ -97,8 +105,12 @@ void Plans::set_dead(LinkId link, bool is_dead) {
   damaged_.clear();
 }
 
-Result<std::unique_ptr<const PlannedSchedule>> Plans::plan_shape(const Key& key, const Topology& topology) const {
-  const Collective collective{key.kind, static_cast<std::uint32_t>(key.ranks.size()), key.root};
+Result<std::unique_ptr<const PlannedSchedule>> Plans::plan_shape(const Key& key, const Blocks& blocks,
+                                                                 const Topology& topology) const {
+  const std::optional<Rank> root = key.root.is_none() ? std::nullopt : std::optional(key.root);
+  const auto made = make_collective(key.kind, key.ranks.size(), root, blocks);
+  if (!made) return tl::unexpected(made.error());
+  const Collective& collective = *made;
   if (key.planner == "auto") return plan_auto(topology, collective, {key.size}, key.element_size, paths_);
   const planners::ParallelLinks network(topology, paths_);
   std::string name = key.planner;
@@ -107,8 +119,9 @@ Result<std::unique_ptr<const PlannedSchedule>> Plans::plan_shape(const Key& key,
     name = direct_planner;
     schedule = plan_direct(network.problem().topology(), collective, key.variant);
     if (schedule) schedule = network.lift(*std::move(schedule));
-  } else if (key.planner.empty()) {
-    schedule = plan_usual(network, collective, name);
+  } else if (key.planner.empty() || key.planner == balanced_planner) {
+    if (!key.planner.empty()) schedule = plan_balanced(network, collective, name);
+    if (!schedule) schedule = plan_usual(network, collective, name);
   } else {
     const auto planner = planners::find_planner(key.planner);
     if (!planner) return tl::unexpected(planner.error());
@@ -120,7 +133,7 @@ Result<std::unique_ptr<const PlannedSchedule>> Plans::plan_shape(const Key& key,
       PlannedSchedule{*std::move(schedule), std::move(chunks), std::move(name), std::nullopt});
 }
 
-Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
+Result<const Plan*> Plans::make(const Key& key, const Blocks& blocks, const std::vector<bool>& dead) {
   auto footprint = find_footprint(topology_, key.ranks, dead);
   if (!footprint) return tl::unexpected(footprint.error());
   std::string text = shape_of(footprint->topology);
@@ -131,7 +144,7 @@ Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
   of_shape.ranks.clear();
   auto& planned = shape.schedules[of_shape];
   if (planned == nullptr) {
-    auto made = plan_shape(key, shape.topology);
+    auto made = plan_shape(key, blocks, shape.topology);
     if (!made) return tl::unexpected(made.error());
     planned = *std::move(made);
   }
@@ -150,18 +163,18 @@ bool Plans::is_direct(const Key& key) {
   return key.planner.empty() && key.ranks.size() == 2 && key.kind == CollectiveKind::broadcast;
 }
 
-Result<const Plan*> Plans::find(Key key) {
+Result<const Plan*> Plans::find(Key key, const Blocks& blocks) {
   const std::vector<bool> none_dead;
   if (is_direct(key)) key.variant = variants_[key.ranks[key.root.index()].index()];
   auto whole = whole_.find(key);
   if (whole == whole_.end()) {
-    const auto plan = make(key, none_dead);
+    const auto plan = make(key, blocks, none_dead);
     if (!plan) return plan;
     whole = whole_.emplace(key, *plan).first;
   }
   if (!uses_dead(*whole->second)) return whole->second;
   if (const auto known = damaged_.find(key); known != damaged_.end()) return known->second;
-  const auto plan = make(key, dead_);
+  const auto plan = make(key, blocks, dead_);
   if (plan) damaged_.emplace(key, *plan);
   return plan;
 }
@@ -169,13 +182,14 @@ Result<const Plan*> Plans::find(Key key) {
 Result<const Plan*> Plans::find(const Job& job, CallId id) {
   const Call& call = job.call(id);
   const auto ranks = job.ranks(call.group);
-  Key key{{ranks.begin(), ranks.end()}, call.kind, call.root, {}, 0, 0, 0};
+  Key key{{ranks.begin(), ranks.end()}, call.kind, call.root, {}, 0, 0, 0, call.matrix};
   if (!call.planner.is_none()) key.planner = job.label(call.planner);
   if (key.planner == "auto") {
     key.size = call.size.count;
     key.element_size = call.element_size;
   }
-  auto plan = find(std::move(key));
+  static const Blocks equal;
+  auto plan = find(std::move(key), call.matrix.is_none() ? equal : job.matrix(call.matrix));
   if (plan) return plan;
   Error error = plan.error();
   error.message = fmt::format("call {} '{}' ({} among {} ranks): {}", id.value(), job.label(call.label),
@@ -184,8 +198,15 @@ Result<const Plan*> Plans::find(const Job& job, CallId id) {
 }
 
 Result<const Plan*> Plans::find_pair(Rank src, Rank dst) {
-  return find(
-      Key{{std::min(src, dst), std::max(src, dst)}, CollectiveKind::broadcast, Rank(src < dst ? 0 : 1), {}, 0, 0, 0});
+  return find(Key{{std::min(src, dst), std::max(src, dst)},
+                  CollectiveKind::broadcast,
+                  Rank(src < dst ? 0 : 1),
+                  {},
+                  0,
+                  0,
+                  0,
+                  {}},
+              {});
 }
 
 }  // namespace espalier::scenario

@@ -37,17 +37,17 @@ struct Plan {
 /// Plans each collective of each group once, and once only for all groups of one shape. Where links are dead, those
 /// plans that use them are made anew around them; the others stay.
 ///
-/// Planners: a call names one, or "auto" (of all planners what simulates fastest alone at its size). Without,
-/// a broadcast between two ranks takes their best route (of equal ones pairs in different hosts take different ones),
-/// and others use the first of ring, tree, pairwise and flat that makes
-/// the collective.
+/// Planners: a call names one, "auto" (of all planners what simulates fastest alone at its size), or "balanced"
+/// (balance where ranks are in several boxes, else as without). Without, a broadcast between two ranks takes their best
+/// route (of equal ones pairs in different hosts take different ones), and others use the first of ring, tree, pairwise
+/// and flat that makes the collective.
 class Plans {
  public:
   /// Both must outlive the plans.
   Plans(const Topology& topology, const sim::Network& network, planners::Paths paths = planners::Paths::any);
 
   /// The plan for a call, around the links that are dead now. It lives as long as this object.
-  /// Requires: a group of at least two ranks.
+  /// Requires: a group of at least two ranks; always the same job, whose matrices keys name.
   /// Errors: those of the planners; infeasible when no way is left. They name the call.
   [[nodiscard]] Result<const Plan*> find(const Job& job, CallId call);
 
@@ -71,6 +71,7 @@ class Plans {
     std::int64_t size = 0;
     std::int64_t element_size = 0;
     std::uint32_t variant = 0;  ///< Of equally good routes.
+    MatrixId matrix;            ///< Of the job that runs; none: blocks are equal.
     auto operator<=>(const Key&) const = default;
   };
   /// A shape with its schedules.
@@ -80,10 +81,11 @@ class Plans {
   };
 
   static bool is_direct(const Key& key);
-  [[nodiscard]] Result<std::unique_ptr<const PlannedSchedule>> plan_shape(const Key& key,
+  using Blocks = std::vector<std::int64_t>;  ///< Of the key's matrix; empty without.
+  [[nodiscard]] Result<std::unique_ptr<const PlannedSchedule>> plan_shape(const Key& key, const Blocks& blocks,
                                                                           const Topology& topology) const;
-  Result<const Plan*> find(Key key);
-  Result<const Plan*> make(const Key& key, const std::vector<bool>& dead);
+  Result<const Plan*> find(Key key, const Blocks& blocks);
+  Result<const Plan*> make(const Key& key, const Blocks& blocks, const std::vector<bool>& dead);
 
   const Topology& topology_;
   const sim::Network& network_;

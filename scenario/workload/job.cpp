@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "base/check.h"
 
@@ -28,6 +30,11 @@ LabelId Job::add_label(std::string_view text) {
 CallId Job::add_call(const Call& call) {
   calls_.push_back(call);
   return CallId(calls_.size() - 1);
+}
+
+MatrixId Job::add_matrix(std::vector<std::int64_t> blocks) {
+  matrices_.push_back(std::move(blocks));
+  return MatrixId(matrices_.size() - 1);
 }
 
 TaskId Job::add_task(const Task& task, std::span<const TaskId> after) {
@@ -66,7 +73,27 @@ tl::unexpected<Error> bad_job(std::string message, std::string help = {}) {
   return fail(ErrorCode::invalid_input, std::move(message), std::move(help));
 }
 
+/// Checks each matrix once, however many calls share it.
+class CheckedMatrices {
+ public:
+  std::optional<std::string> why_bad(const Job& job, const Call& call) {
+    if (call.matrix.is_none()) return std::nullopt;
+    if (call.matrix.index() >= job.matrix_count()) return "its matrix does not exist";
+    const Collective collective{call.kind, static_cast<std::uint32_t>(job.ranks(call.group).size()), {}, {}};
+    if (!has_blocks(call.kind)) return fmt::format("{} has no blocks for a matrix", to_string(call.kind));
+    if (static_cast<std::int64_t>(job.matrix(call.matrix).size()) != collective.part_count()) {
+      return "its matrix is of another number of ranks";
+    }
+    if (!good_.insert(call.matrix).second) return std::nullopt;
+    return why_bad_shares({collective.kind, collective.rank_count, {}, job.matrix(call.matrix)});
+  }
+
+ private:
+  std::set<MatrixId> good_;
+};
+
 Result<void> check_calls(const Job& job, const Topology& topology) {
+  CheckedMatrices matrices;
   for (std::size_t i = 0; i < job.calls().size(); ++i) {
     const Call& call = job.calls()[i];
     if (call.group.index() >= job.group_count() || call.label.index() >= job.label_count()) {
@@ -89,6 +116,7 @@ Result<void> check_calls(const Job& job, const Topology& topology) {
           fmt::format("{} has a size of {} bytes with elements of {}", name, call.size.count, call.element_size),
           "a size is a whole number of elements, at most 1 PiB");
     }
+    if (const auto why = matrices.why_bad(job, call)) return bad_job(fmt::format("{}: {}", name, *why));
     if (call.is_eager && (call.kind != CollectiveKind::broadcast || ranks.size() != 2)) {
       return bad_job(name + " is eager, which only messages between two ranks can be");
     }

@@ -16,10 +16,11 @@
 
 namespace espalier::scenario {
 
-using GroupId = Id<struct GroupTag>;  ///< A process group of a job.
-using CallId = Id<struct CallTag>;    ///< One collective of a job.
-using TaskId = Id<struct TaskTag>;    ///< Something that one rank does.
-using LabelId = Id<struct LabelTag>;  ///< A name that many tasks and calls share.
+using GroupId = Id<struct GroupTag>;    ///< A process group of a job.
+using CallId = Id<struct CallTag>;      ///< One collective of a job.
+using TaskId = Id<struct TaskTag>;      ///< Something that one rank does.
+using MatrixId = Id<struct MatrixTag>;  ///< A traffic matrix that calls share.
+using LabelId = Id<struct LabelTag>;    ///< A name that many tasks and calls share.
 
 enum class TaskKind : std::uint8_t {
   compute,  ///< Keeps the rank's processor busy for a duration.
@@ -49,6 +50,7 @@ struct Call {
   LabelId planner;  ///< Its name; none: what suits (plans.h).
   Bytes chunk;      ///< The largest; zero: that of the whole run.
   Rank root;        ///< Counted within the group; none where the kind has no root.
+  MatrixId matrix;  ///< Of an all_to_all: unequal blocks; none: all are equal.
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint8_t element_size = 4;  ///< Bytes per element.
   /// A message that its sender, the root, does not keep back: it moves from the sender's taking part on, and waits at
@@ -65,12 +67,16 @@ class Job {
   GroupId add_group(std::vector<Rank> ranks);
   LabelId add_label(std::string_view text);
   CallId add_call(const Call& call);
+  /// A traffic matrix, row by row (Collective::shares).
+  MatrixId add_matrix(std::vector<std::int64_t> blocks);
   /// `after`: the tasks of the same rank that must be over before it is ready; later tasks may be named too.
   TaskId add_task(const Task& task, std::span<const TaskId> after);
 
   [[nodiscard]] std::span<const Task> tasks() const { return tasks_; }
   [[nodiscard]] std::span<const Call> calls() const { return calls_; }
   [[nodiscard]] std::size_t group_count() const { return group_begins_.size() - 1; }
+  [[nodiscard]] std::size_t matrix_count() const { return matrices_.size(); }
+  [[nodiscard]] const std::vector<std::int64_t>& matrix(MatrixId id) const { return matrices_[id.index()]; }
   [[nodiscard]] std::size_t label_count() const { return labels_.size(); }
   [[nodiscard]] const Task& task(TaskId id) const { return tasks_[id.index()]; }
   [[nodiscard]] const Call& call(CallId id) const { return calls_[id.index()]; }
@@ -96,6 +102,7 @@ class Job {
   std::vector<std::uint32_t> after_begins_{0};
   std::vector<TaskId> after_;
   std::vector<Call> calls_;
+  std::vector<std::vector<std::int64_t>> matrices_;
   std::vector<std::uint32_t> group_begins_{0};
   std::vector<Rank> group_ranks_;
   std::map<std::vector<Rank>, GroupId> group_by_ranks_;

@@ -195,15 +195,18 @@ Result<TrainingModel> check_training(const TrainingModel& given, std::int64_t co
   }
   if (auto checked = check_divisions(model); !checked) return tl::unexpected(checked.error());
   if (auto checked = check_averaging(model); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_routing(model); !checked) return tl::unexpected(checked.error());
   if (auto checked = check_size(model, most_tasks); !checked) return tl::unexpected(checked.error());
   return model;
 }
 
 Result<void> add_training(Job& job, const TrainingModel& given, const std::vector<Rank>& ranks, std::size_t most_tasks,
-                          Averager* averager) {
+                          Averager* averager, std::optional<RoutingFigures>* routed) {
   const auto model = check_training(given, static_cast<std::int64_t>(ranks.size()), most_tasks);
   if (!model) return tl::unexpected(model.error());
-  return TrainingSteps(job, *model, ranks, averager).add();
+  TrainingSteps steps(job, *model, ranks, averager);
+  if (routed != nullptr) *routed = steps.routing();
+  return steps.add();
 }
 
 }  // namespace espalier::scenario

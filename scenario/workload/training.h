@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "base/result.h"
 #include "compute/gpu.h"
 #include "scenario/workload/averaging.h"
+#include "scenario/workload/expert_routing.h"
 #include "scenario/workload/flop_rate.h"
 #include "scenario/workload/job.h"
 
@@ -36,6 +38,7 @@ struct TrainingModel {
   std::int64_t micro_batch = 1;   ///< Sequences per micro-batch.
   std::int64_t experts = 0;       ///< Per layer; 0: the model is dense.
   std::int64_t experts_per_token = 1;
+  std::optional<ExpertRouting> routing;           ///< Nothing: balanced, as messages of equal blocks.
   ElementType type = ElementType::bfloat16;       ///< Of parameters and activations.
   ElementType gradients = ElementType::bfloat16;  ///< Of gradients when they are added.
 
@@ -61,6 +64,7 @@ struct TrainingModel {
   std::string tensor_planner;  ///< Planners by use; empty: what suits (plans.h).
   std::string data_planner;
   std::string expert_planner;
+  std::string dispatch_planner;  ///< What `experts: {dispatch: ...}` says, where no planner is named.
 
   Bytes tensor_chunk;  ///< Largest chunks by use; zero: that of the whole run.
   Bytes data_chunk;
@@ -127,8 +131,10 @@ Picoseconds compute_time(const TrainingModel& model, __int128 flops);
 /// et al., "Reducing activation recomputation in large transformer models", MLSys 2023). Experts: an all_to_all before
 /// and behind the feed-forward part. Data: gradients are added bucket by bucket during the last micro-batch's backward
 /// pass, by `averager` where one is given. Errors: invalid_input when sizes do not divide each other, naming them, or
-/// when the averager would have nothing to do; those of the averager; too_large past `most_tasks`.
+/// when the averager would have nothing to do; those of the averager; too_large past `most_tasks`. `routed`: what a
+/// routing makes of it.
 Result<void> add_training(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks,
-                          std::size_t most_tasks = max_tasks, Averager* averager = nullptr);
+                          std::size_t most_tasks = max_tasks, Averager* averager = nullptr,
+                          std::optional<RoutingFigures>* routed = nullptr);
 
 }  // namespace espalier::scenario

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace espalier::scenario {
 
@@ -23,10 +24,13 @@ TrainingSteps::TrainingSteps(Job& job, const TrainingModel& model, const std::ve
       places_(static_cast<std::size_t>(model.pipeline)),
       tensor_(make_use(model.tensor_planner, model.tensor_chunk)),
       data_(make_use(model.data_planner, model.data_chunk)),
-      expert_(make_use(model.expert_planner, model.expert_chunk)) {}
+      expert_(make_use(model.expert_planner, model.expert_chunk)) {
+  if (model.routing) routed_.emplace(job, model);
+}
 
 Result<void> TrainingSteps::add() {
   for (std::int64_t step = 0; step < model_.steps; ++step) {
+    step_ = step;
     pipeline_calls_.assign(static_cast<std::size_t>(2 * (stages() - 1) * micro_batches_) * workers_per_place_,
                            CallId());
     for (std::int64_t place = 0; place < model_.pipeline; ++place) add_place(place);
@@ -129,26 +133,32 @@ void TrainingSteps::compute(LabelId label, Picoseconds duration) {
 }
 
 /// Calls that all workers wait for.
-void TrainingSteps::call_all(const std::vector<GroupId>& groups, CollectiveKind kind, std::uint16_t stream,
-                             LabelId label, const Use& use, Bytes size, ElementType type) {
+void TrainingSteps::call_all(const std::vector<GroupId>& groups, std::uint16_t stream, const Call& call) {
   if (groups.empty()) return;
   std::vector<CallId> calls;
   for (const GroupId group : groups) {
-    calls.push_back(job_.add_call({.size = size,
-                                   .group = group,
-                                   .label = label,
-                                   .planner = use.planner,
-                                   .chunk = use.chunk,
-                                   .kind = kind,
-                                   .element_size = static_cast<std::uint8_t>(size_of(type))}));
+    Call of_group = call;
+    of_group.group = group;
+    calls.push_back(job_.add_call(of_group));
   }
   for (Worker& worker : workers_) {
-    for (const CallId call : calls) {
-      if (job_.rank_in(job_.call(call).group, worker.rank).is_none()) continue;
-      chain(worker, {.call = call, .label = label, .stream = stream, .kind = TaskKind::call}, false);
+    for (const CallId id : calls) {
+      if (job_.rank_in(job_.call(id).group, worker.rank).is_none()) continue;
+      chain(worker, {.call = id, .label = call.label, .stream = stream, .kind = TaskKind::call}, false);
       break;
     }
   }
+}
+
+void TrainingSteps::call_all(const std::vector<GroupId>& groups, CollectiveKind kind, std::uint16_t stream,
+                             LabelId label, const Use& use, Bytes size, ElementType type) {
+  call_all(groups, stream,
+           {.size = size,
+            .label = label,
+            .planner = use.planner,
+            .chunk = use.chunk,
+            .kind = kind,
+            .element_size = static_cast<std::uint8_t>(size_of(type))});
 }
 
 /// Calls on the data stream that workers do not wait for now.
@@ -232,22 +242,48 @@ void TrainingSteps::tensor_calls(LabelId label, bool is_before) {
            activations, model_.type);
 }
 
+/// Tokens to experts, and back.
+void TrainingSteps::exchange_tokens(bool is_there) {
+  Call call{.size = {boundary_bytes_ * model_.experts_per_token},
+            .label = job_.add_label("experts"),
+            .planner = expert_.planner,
+            .chunk = expert_.chunk,
+            .kind = CollectiveKind::all_to_all,
+            .element_size = static_cast<std::uint8_t>(size_of(model_.type))};
+  if (routed_) {
+    const LayerRouting& layer = routed_->of(step_, layer_);
+    call.size = is_there ? layer.there_size : layer.back_size;
+    call.matrix = is_there ? layer.there : layer.back;
+    call.element_size = is_there ? layer.there_element : layer.back_element;
+  }
+  call_all(expert_groups_, streams::expert, call);
+}
+
+/// Experts compute in proportion to the tokens that they get.
+void TrainingSteps::compute_experts(LabelId label, Picoseconds balanced) {
+  const LayerRouting& layer = routed_->of(step_, layer_);
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const std::size_t place = i / static_cast<std::size_t>(model_.tensor) % layer.load.size();
+    const auto duration = static_cast<std::int64_t>(std::ceil(static_cast<double>(balanced.count) * layer.load[place]));
+    workers_[i].before = workers_[i].last;
+    chain(workers_[i], {.duration = duration, .label = label, .stream = streams::compute}, true);
+  }
+}
+
 /// Attention or the feed-forward part of one layer, with the calls around it; those of the forward pass once more where
 /// the backward pass runs it again.
 void TrainingSteps::half_layer(bool is_forward, bool is_attention, LabelId label) {
   const LabelId tensor_label = job_.add_label("tensor");
   const bool routes_tokens = !is_attention && model_.experts > 0;
-  const Bytes routed{boundary_bytes_ * model_.experts_per_token};
   tensor_calls(tensor_label, true);
-  if (routes_tokens) {
-    call_all(expert_groups_, CollectiveKind::all_to_all, streams::expert, job_.add_label("experts"), expert_, routed,
-             model_.type);
+  if (routes_tokens) exchange_tokens(true);
+  const Picoseconds duration = (is_attention ? times_.attention : times_.feed_forward)[is_forward ? 0 : 1];
+  if (routes_tokens && routed_) {
+    compute_experts(label, duration);
+  } else {
+    compute(label, duration);
   }
-  compute(label, (is_attention ? times_.attention : times_.feed_forward)[is_forward ? 0 : 1]);
-  if (routes_tokens) {
-    call_all(expert_groups_, CollectiveKind::all_to_all, streams::expert, job_.add_label("experts"), expert_, routed,
-             model_.type);
-  }
+  if (routes_tokens) exchange_tokens(false);
   tensor_calls(tensor_label, false);
   if (is_forward || !model_.recomputes) return;
   tensor_calls(tensor_label, true);
@@ -365,6 +401,7 @@ void TrainingSteps::forward(const Pass& pass) {
   const LabelId label = label_of(pass);
   if (stage > 0) receive(stage - 1, stage, micro_batch);
   for (std::int64_t layer = 0; layer < layers_per_stage_; ++layer) {
+    layer_ = stage * layers_per_stage_ + layer;
     gather_layer();
     half_layer(true, true, label);
     half_layer(true, false, label);
@@ -386,6 +423,7 @@ void TrainingSteps::backward(const Pass& pass) {
   }
   const bool adds_gradients = micro_batch == micro_batches_ - 1 || model_.sharding == Sharding::full;
   for (std::int64_t layer = layers_per_stage_; layer-- > 0;) {
+    layer_ = stage * layers_per_stage_ + layer;
     gather_layer();
     half_layer(false, false, label);
     half_layer(false, true, label);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,10 @@ class TrainingSteps {
   TrainingSteps(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks, Averager* averager);
   /// Errors: those of the averager.
   Result<void> add();
+  /// What the model's routing makes of it; nothing without one.
+  [[nodiscard]] std::optional<RoutingFigures> routing() const {
+    return routed_ ? std::optional(routed_->figures()) : std::nullopt;
+  }
 
  private:
   /// A rank of a place while its tasks are written.
@@ -61,6 +66,8 @@ class TrainingSteps {
   void forward(const Pass& pass);
   void backward(const Pass& pass);
   void half_layer(bool is_forward, bool is_attention, const LabelId label);
+  void exchange_tokens(bool is_there);
+  void compute_experts(LabelId label, Picoseconds balanced);
   void tensor_calls(LabelId label, bool is_before);
   void output_layer(bool is_forward, LabelId label);
   void gather_layer();
@@ -71,6 +78,7 @@ class TrainingSteps {
   void compute(LabelId label, Picoseconds duration);
   void call_all(const std::vector<GroupId>& groups, CollectiveKind kind, std::uint16_t stream, LabelId label,
                 const Use& use, Bytes size, ElementType type);
+  void call_all(const std::vector<GroupId>& groups, std::uint16_t stream, const Call& call);
   void update_all(const std::vector<GroupId>& groups, CollectiveKind kind, LabelId label, Bytes size, ElementType type);
   void average_gradients();
   void send(std::int64_t from, std::int64_t to, std::int64_t micro_batch);
@@ -97,6 +105,9 @@ class TrainingSteps {
   std::size_t workers_per_place_;
   std::int64_t micro_batches_;
   std::int64_t layers_per_stage_;
+  std::optional<RoutedLayers> routed_;
+  std::int64_t step_ = 0;
+  std::int64_t layer_ = 0;       ///< Of the model, that is being written.
   std::int64_t boundary_bytes_;  ///< Activations that a rank hands to the next stage.
 
   // Of the place that is being written.

@@ -179,6 +179,7 @@ TEST(ScenarioSchema, NamesTheKeysOfTheReader) {
   espalier::test::expect_keys(definitions.at("training"), scenario_keys::training);
   espalier::test::expect_keys(definitions.at("algorithms"), scenario_keys::algorithms);
   espalier::test::expect_keys(definitions.at("chunks"), scenario_keys::chunks);
+  espalier::test::expect_keys(definitions.at("experts"), scenario_keys::experts);
   espalier::test::expect_keys(definitions.at("gossip"), scenario_keys::gossip);
   espalier::test::expect_keys(definitions.at("compression").at("anyOf").at(1), scenario_keys::compression);
   espalier::test::expect_keys(definitions.at("background"), scenario_keys::background);
@@ -200,6 +201,7 @@ TEST(ScenarioDocument, NamesEveryKey) {
   expect_named(scenario_keys::group);
   expect_named(scenario_keys::collective);
   expect_named(scenario_keys::training);
+  expect_named(scenario_keys::experts);
   expect_named(scenario_keys::algorithms);
   expect_named(scenario_keys::chunks);
   expect_named(scenario_keys::background);

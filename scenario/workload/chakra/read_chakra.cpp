@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "scenario/workload/chakra.h"
-#include "scenario/workload/protobuf_wire.h"
+#include "scenario/workload/chakra/protobuf_wire.h"
 #include "scenario/workload/unpack_gzip.h"
 
 namespace espalier::scenario {

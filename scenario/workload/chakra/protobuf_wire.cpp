@@ -1,4 +1,4 @@
-#include "scenario/workload/protobuf_wire.h"
+#include "scenario/workload/chakra/protobuf_wire.h"
 
 namespace espalier::scenario {
 
