@@ -194,14 +194,17 @@ std::optional<double> Outlook::bound_busbw() const {
 double Outlook::busbw() const { return fastest ? fastest->run.busbw(collective) : bound_busbw().value_or(0); }
 
 Result<Degradation> degrade(const Question& question, const DegradeOptions& options, const OnFailure& on_failure) {
-  if (!question.collective.shares.empty()) {
-    return fail(ErrorCode::unsupported,
-                question.collective.has_matrix() ? "failures are compared for equal blocks (no --matrix)"
-                                                 : "failures are compared for equal shards (no --shares)",
+  const bool has_matrix = question.collective.has_matrix();
+  if (!has_matrix && !question.collective.shares.empty()) {
+    return fail(ErrorCode::unsupported, "failures are compared for equal shards (no --shares)",
                 "take parts away one by one with --without");
   }
+  if (has_matrix && options.ranks) {
+    return fail(ErrorCode::unsupported, "a traffic matrix is of all ranks: none of them can fail (--fail-ranks)",
+                "leave --fail-ranks or --matrix out");
+  }
   const std::vector<planners::Failure> failures =
-      planners::single_failures(*question.machine, {options.ranks, question.collective.root});
+      planners::single_failures(*question.machine, {options.ranks, question.collective.root, has_matrix});
   const auto tell = [&](const std::string& what, std::size_t done) {
     if (on_failure) on_failure(what, done, failures.size() + 1);
   };

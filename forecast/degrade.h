@@ -61,8 +61,10 @@ using OnFailure = std::function<void(const std::string& what, std::size_t done, 
 /// first size; bounds alone where it names no algorithm. A schedule of the healthy machine that does not use what
 /// failed takes part, so a failure that the fastest one does not meet costs nothing and is not planned for; variants of
 /// the packing take part where one is the fastest of the healthy machine.
-/// Errors: unsupported for unequal shards; those of the bound and of all planners on the healthy machine; those of
-/// runs. Cost: one bound, and one plan by each planner, per failure that is not like another one.
+/// With a traffic matrix every failure is looked at by itself, as no symmetry of the machine need be one of its
+/// traffic. Errors: unsupported for unequal shards, and for ranks that fail with a traffic matrix; those of the bound
+/// and of all planners on the healthy machine; those of runs. Cost: one bound, and one plan by each planner, per
+/// failure that is not like another one.
 Result<Degradation> degrade(const Question& question, const DegradeOptions& options = {},
                             const OnFailure& on_failure = {});
 

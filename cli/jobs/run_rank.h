@@ -20,6 +20,7 @@ struct RunFlags {
   TopologyFlags input;
   CollectiveFlags collective;
   SizeFlags sizes;
+  bool names_size = false;  ///< The command line names sizes; else those of a traffic matrix in bytes count.
   std::string plan_topology;
   std::string algorithm = "auto";
   std::string operation = "sum";

@@ -41,17 +41,19 @@ std::uint32_t online_processors() {
 
 Result<RunTask> resolve_run(const RunFlags& flags, const Input& input) {
   RunTask task;
+  std::optional<Bytes> of_matrix;
   if (auto checked = check_algorithm(flags.algorithm); !checked) return tl::unexpected(checked.error());
   if (input.schedule) {
     task.collective = input.schedule->collective;
   } else {
-    const auto collective = flags.collective.resolve(input.topology);
-    if (!collective) return tl::unexpected(collective.error());
-    task.collective = *collective;
+    auto sized = flags.collective.resolve_sized(input.topology);
+    if (!sized) return tl::unexpected(sized.error());
+    task.collective = std::move(sized->collective);
+    of_matrix = sized->size;
   }
-  if (task.collective.has_matrix()) {
-    return fail(ErrorCode::unsupported, "run carries out equal blocks, and this is a traffic matrix",
-                "espalier simulate predicts it");
+  if (task.collective.has_matrix() && (flags.device == "cuda" || flags.device == "cuda-copies")) {
+    return fail(ErrorCode::unsupported, "--device cuda carries out equal blocks, and this is a traffic matrix",
+                "leave --device out, or write --device cuda-ranks");
   }
   const auto type = parse_element_type(flags.sizes.type);
   if (!type) return tl::unexpected(type.error());
@@ -76,6 +78,7 @@ Result<RunTask> resolve_run(const RunFlags& flags, const Input& input) {
   if (!profile) return tl::unexpected(profile.error());
   task.profile = *std::move(profile);
   task.sizes = std::move(*sizes);
+  if (of_matrix && !flags.names_size) task.sizes = {whole_elements(*of_matrix, *type)};
   return task;
 }
 

@@ -297,16 +297,13 @@ ExitCode run(const Console& console, const CLI::App& command, LabFlags& flags) {
     return console.refuse_usage({ErrorCode::invalid_input, "lab needs a TOPOLOGY and a COLLECTIVE",
                                  "such as espalier lab lab-mixed all_reduce, or --clean"});
   }
-  const auto order = read_order(flags);
+  auto order = read_order(flags);
   if (!order) return show(tl::unexpected(order.error()));
   const auto topology = load_topology(console, flags.input);
   if (!topology) return refuse(console, topology.error());
-  const auto collective = flags.collective.resolve(*topology);
-  if (!collective) return console.refuse_usage(collective.error());
-  if (collective->has_matrix()) {
-    return console.refuse_usage(
-        {ErrorCode::unsupported, "--matrix: the lab runs equal blocks", "espalier simulate predicts a traffic matrix"});
-  }
+  const auto sized = flags.collective.resolve_sized(*topology);
+  if (!sized) return console.refuse_usage(sized.error());
+  if (sized->size && !names_size(command)) order->sizes = {whole_elements(*sized->size, order->type)};
   flags.run.type = flags.sizes.type;
   flags.run.check = flags.check != 0;
   // Only now, so that a wrong file or flag is told on every machine.
@@ -316,7 +313,7 @@ ExitCode run(const Console& console, const CLI::App& command, LabFlags& flags) {
     static_cast<void>(console.refuse(support.error()));
     return ExitCode::missing_capability;
   }
-  return show(run_lab(console, flags, *order, *topology, *collective, support->delays_packets));
+  return show(run_lab(console, flags, *order, *topology, sized->collective, support->delays_packets));
 }
 
 void add_run_flags(CLI::App& command, LabFlags& flags) {

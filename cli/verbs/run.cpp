@@ -207,7 +207,10 @@ void add_run_command(CLI::App& app, Session& session) {
       "\nWithout a launcher, all ranks of the topology are started on this machine. Data is checked; exit 1 "
       "when any is wrong.");
   command->callback([flags, command, &session] {
-    session.run = [flags, command, &session] { return run(session.console, *command, *flags); };
+    session.run = [flags, command, &session] {
+      flags->names_size = names_size(*command);
+      return run(session.console, *command, *flags);
+    };
   });
 }
 

@@ -35,6 +35,34 @@ class Shards {
   std::vector<std::size_t> begins_;  ///< Ranks + 1.
 };
 
+/// The blocks of an all_to_all by a traffic matrix, each as long as layouts make it.
+class Blocks {
+ public:
+  explicit Blocks(const DataCase& data)
+      : ranks_(data.ranks),
+        lengths_(block_elements({data.kind, data.ranks, {}, data.shares}, static_cast<std::int64_t>(data.count))) {}
+  [[nodiscard]] std::size_t length(std::size_t from, std::size_t to) const {
+    return static_cast<std::size_t>(lengths_[from * ranks_ + to]);
+  }
+  /// Where a block begins in its sender's buffer; for to == ranks the whole buffer.
+  [[nodiscard]] std::size_t begin(std::size_t from, std::size_t to) const {
+    std::size_t sum = 0;
+    for (std::size_t before = 0; before < to; ++before) sum += length(from, before);
+    return sum;
+  }
+  [[nodiscard]] std::size_t received(std::size_t to) const {
+    std::size_t sum = 0;
+    for (std::size_t from = 0; from < ranks_; ++from) sum += length(from, to);
+    return sum;
+  }
+
+ private:
+  std::size_t ranks_;
+  std::vector<std::int64_t> lengths_;
+};
+
+bool has_matrix(const DataCase& data) { return data.kind == CollectiveKind::all_to_all && !data.shares.empty(); }
+
 /// Whether contributions are multiplied.
 bool multiplies(const DataCase& data) { return reduces(data.kind) && data.operation == ReduceOperation::prod; }
 
@@ -101,6 +129,19 @@ void each_window(const PatternRange& range, std::uint64_t salt, const Use& use) 
   }
 }
 
+/// What a rank receives by a matrix: the blocks of rank 0, 1, ... one after the other.
+std::vector<PatternRange> received_blocks(const DataCase& data, std::uint32_t rank) {
+  const Blocks blocks(data);
+  std::vector<PatternRange> ranges;
+  std::size_t begin = 0;
+  for (std::uint32_t from = 0; from < data.ranks; ++from) {
+    const std::size_t length = blocks.length(from, rank);
+    ranges.push_back({begin, length, blocks.begin(from, rank), shift_of(from)});
+    begin += length;
+  }
+  return ranges;
+}
+
 }  // namespace
 
 std::size_t DataCase::send_count(std::uint32_t rank) const {
@@ -109,6 +150,7 @@ std::size_t DataCase::send_count(std::uint32_t rank) const {
     case CollectiveKind::gather: return Shards(*this).length(rank);
     case CollectiveKind::broadcast:
     case CollectiveKind::scatter: return rank == root ? count : 0;
+    case CollectiveKind::all_to_all: return has_matrix(*this) ? Blocks(*this).begin(rank, ranks) : count;
     default: return count;
   }
 }
@@ -119,16 +161,17 @@ std::size_t DataCase::receive_count(std::uint32_t rank) const {
     case CollectiveKind::scatter: return Shards(*this).length(rank);
     case CollectiveKind::reduce:
     case CollectiveKind::gather: return rank == root ? count : 0;
-    case CollectiveKind::all_to_all: return Shards(*this).length(rank) * ranks;
+    case CollectiveKind::all_to_all:
+      return has_matrix(*this) ? Blocks(*this).received(rank) : Shards(*this).length(rank) * ranks;
     default: return count;
   }
 }
 
 std::optional<std::ptrdiff_t> DataCase::in_place_shift(std::uint32_t rank) const {
+  if (kind == CollectiveKind::all_to_all) return std::nullopt;
   const Shards shards(*this);
   const auto begin = shards.length(rank) == 0 ? 0 : static_cast<std::ptrdiff_t>(shards.begin(rank));
   switch (kind) {
-    case CollectiveKind::all_to_all:
     case CollectiveKind::send_recv: return std::nullopt;
     case CollectiveKind::all_gather:
     case CollectiveKind::gather: return begin;
@@ -150,6 +193,10 @@ KnownData sent_data(const DataCase& data, std::uint32_t rank) {
 }
 
 KnownData expected_data(const DataCase& data, std::uint32_t rank) {
+  if (has_matrix(data)) {
+    return make_known(data, received_blocks(data, rank),
+                      [&](std::uint64_t place) { return static_cast<double>(value_of(data, 0, place)); });
+  }
   const Shards shards(data);
   const std::uint64_t count = data.receive_count(rank);
   if (reduces(data.kind)) {

@@ -22,7 +22,8 @@ struct DataCase {
   std::uint32_t root = 0;
   std::size_t count = 0;   ///< The message size in elements.
   std::uint64_t seed = 0;  ///< Other data for other iterations.
-  /// Of unequal shards, one per rank (Collective::shares); none where all are equal.
+  /// Of unequal shards, one per rank, or the traffic matrix of an all_to_all, row by row (Collective::shares); none
+  /// where all are equal.
   std::vector<std::int64_t> shares = {};
 
   /// Elements of a rank's buffers.

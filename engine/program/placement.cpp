@@ -41,7 +41,7 @@ class BufferMap {
     switch (schedule_.collective.kind) {
       case CollectiveKind::all_gather:
       case CollectiveKind::gather: return begin - shard_begin_[part.rank.index()];
-      case CollectiveKind::all_to_all:
+      case CollectiveKind::all_to_all: return begin - row_begin_[part.rank.index()];
       case CollectiveKind::send_recv: return begin - part.rank.value() * layout_.size().count;
       default: return begin;
     }
@@ -67,6 +67,8 @@ class BufferMap {
       case CollectiveKind::gather: return shard_bytes(rank);
       case CollectiveKind::broadcast:
       case CollectiveKind::scatter: return collective.root == rank ? layout_.size().count : 0;
+      case CollectiveKind::all_to_all:
+        return collective.has_matrix() ? sent_blocks_[rank.index()] : layout_.size().count;
       default: return layout_.size().count;
     }
   }
@@ -105,7 +107,7 @@ class BufferMap {
     return part.rank.index() * schedule_.collective.rank_count + part.to.index();
   }
 
-  /// Receive buffers of all_to_all hold the blocks of rank 0, 1, ... one after the other.
+  /// Send buffers of all_to_all hold the blocks to rank 0, 1, ... one after the other, receive buffers those from them.
   void find_blocks() {
     const std::uint32_t ranks = schedule_.collective.rank_count;
     std::vector<std::int64_t> begin(std::size_t{ranks} * ranks, INT64_MAX);
@@ -118,12 +120,16 @@ class BufferMap {
     }
     block_shift_.assign(begin.size(), 0);
     received_blocks_.assign(ranks, 0);
+    sent_blocks_.assign(ranks, 0);
+    row_begin_.assign(ranks, INT64_MAX);
     for (std::size_t from = 0; from < ranks; ++from) {
       for (std::size_t to = 0; to < ranks; ++to) {
         const std::size_t at = from * ranks + to;
         if (end[at] == 0 && begin[at] == INT64_MAX) continue;
         block_shift_[at] = begin[at] - received_blocks_[to];
         received_blocks_[to] += end[at] - begin[at];
+        sent_blocks_[from] += end[at] - begin[at];
+        row_begin_[from] = std::min(row_begin_[from], begin[at]);
       }
     }
   }
@@ -134,6 +140,8 @@ class BufferMap {
   std::vector<std::int64_t> shard_end_;
   std::vector<std::int64_t> block_shift_;
   std::vector<std::int64_t> received_blocks_;
+  std::vector<std::int64_t> sent_blocks_;
+  std::vector<std::int64_t> row_begin_;  ///< Where the blocks of a sender begin.
 };
 
 }  // namespace

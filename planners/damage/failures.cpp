@@ -29,6 +29,14 @@ class Groups {
   std::vector<Failure> failures_;
 };
 
+Alike all_different(const Topology& topology, const std::vector<Cable>& cables) {
+  Alike alike;
+  std::uint32_t number = 0;
+  for (std::size_t i = 0; i < topology.node_count(); ++i) alike.of_node.push_back(number++);
+  for (std::size_t i = 0; i < cables.size(); ++i) alike.of_cable.push_back(number++);
+  return alike;
+}
+
 }  // namespace
 
 std::string cable_kind_text(const Topology& topology, const Cable& cable) {
@@ -42,7 +50,7 @@ std::string cable_kind_text(const Topology& topology, const Cable& cable) {
 
 std::vector<Failure> single_failures(const Topology& topology, const FailureOptions& options) {
   const std::vector<Cable> cables = find_cables(topology);
-  const Alike alike = find_alike(topology, cables, options.root);
+  const Alike alike = options.each ? all_different(topology, cables) : find_alike(topology, cables, options.root);
   Groups groups;
   for (std::size_t i = 0; i < cables.size(); ++i) {
     Parts parts{{}, {cables[i].there}};

@@ -23,6 +23,7 @@ struct Failure {
 struct FailureOptions {
   bool ranks = false;  ///< Also ranks, not only cables and nodes that forward.
   Rank root;           ///< A rank that symmetries have to leave where it is; never among the failures.
+  bool each = false;   ///< None is the same as another: what the network carries is not symmetric.
 };
 
 /// Every cable (or link without one back) and every node that forwards, of those that are the same the first one; in

@@ -8,6 +8,7 @@
 #include "cli/flags/flag_values.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/modes.h"
+#include "cli/flags/sizes.h"
 #include "cli/jobs/chosen_profile.h"
 #include "cli/output/json_text.h"
 #include "cli/output/progress.h"
@@ -43,16 +44,17 @@ ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags
   const auto machine = load_machine(console, flags.topology);
   if (!machine) return refuse(console, machine.error());
   const Topology* const topology = &machine->topology;
-  const auto collective = flags.collective.resolve(*topology);
-  if (!collective) return console.refuse_usage(collective.error());
+  const auto sized = flags.collective.resolve_sized(*topology);
+  if (!sized) return console.refuse_usage(sized.error());
   const auto algorithms = parse_algorithms(flags.algorithms);
   if (!algorithms) return console.refuse_usage(algorithms.error());
-  const auto size = parse_message_size(flags.size);
+  auto size = parse_message_size(flags.size);
   if (!size) return console.refuse_usage(size.error());
+  if (sized->size && !was_given(command, "--size")) size = whole_elements(*sized->size, usual_type);
   const auto chosen = flags.profile.resolve({}, flags.bound_only ? std::string() : machine->profile);
   if (!chosen) return console.refuse_usage(chosen.error());
   const forecast::Question question{.machine = topology,
-                                    .collective = *collective,
+                                    .collective = sized->collective,
                                     .algorithms = flags.bound_only ? std::vector<std::string>() : *algorithms,
                                     .sizes = {*size},
                                     .how = {.profile = *chosen},

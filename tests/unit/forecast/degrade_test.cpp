@@ -104,6 +104,20 @@ TEST(Degrade, WhatTheFastestDoesNotUseCostsNothing) {
   EXPECT_EQ(degradation->damages.front().failure.name, "a-b");  // the worst comes first
 }
 
+TEST(Degrade, TrafficNeedNotBeAsSymmetricAsTheMachine) {
+  // On a star all cables are alike; rank 0 sends all that there is to rank 1, so these two cables matter alone.
+  const Topology topology = star_of(4);
+  Question question = ask(topology, CollectiveKind::all_to_all, "");
+  std::vector<std::int64_t> blocks(16, 0);
+  blocks[1] = 8;
+  question.collective = *make_collective(CollectiveKind::all_to_all, 4, std::nullopt, blocks);
+  EXPECT_FALSE(degrade(question, {.ranks = true}));
+  const auto degradation = degrade(question);
+  ASSERT_TRUE(degradation);
+  for (const Damage& damage : degradation->damages) EXPECT_EQ(damage.failure.alike.size(), 1U) << damage.failure.name;
+  EXPECT_GE(degradation->damages.size(), 4U);
+}
+
 TEST(Degrade, BoundsAloneNeedNoPlanner) {
   const Topology topology = dgx1v_nvlinks(false);
   const auto degradation = degrade(ask(topology, CollectiveKind::all_gather, ""));

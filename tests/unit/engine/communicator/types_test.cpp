@@ -55,6 +55,27 @@ TEST_P(EveryDataPath, ReducesToARootAndToShardsInEveryType) {
   });
 }
 
+/// Rank 1 sends nothing, nobody sends to rank 2 but itself, and a block of one part of a thousand keeps an element.
+TEST_P(EveryDataPath, MovesBlocksOfATrafficMatrix) {
+  for (const char* const planner : {"flat", "pairwise", "lp"}) {
+    run(4, planner, [](Communicator& communicator) {
+      for (const ElementType type : {ElementType::int8, ElementType::float64}) {
+        for (const std::size_t count : {0U, 1U, 7U, 1000U, 5000U}) {
+          const DataCase data{CollectiveKind::all_to_all,
+                              type,
+                              ReduceOperation::sum,
+                              4,
+                              0,
+                              count,
+                              count,
+                              {0, 999, 0, 1, 0, 0, 0, 0, 5, 7, 100, 300, 250, 0, 0, 3}};
+          run_case(communicator, data, GetParam().memory, false);
+        }
+      }
+    });
+  }
+}
+
 TEST_P(EveryDataPath, MovesEveryCount) {
   run(3, "ring", [](Communicator& communicator) {
     for (const CollectiveKind kind : all_collective_kinds) {
