@@ -134,8 +134,7 @@ Result<const profile::Setting*> ProfiledRuns::find_setting(const Pair& pair, std
                                                            std::uint32_t started) {
   std::unique_ptr<profile::Setting>& known = settings_[{pair.shape, pair.protocol, channels, started}];
   if (!known) {
-    const Picoseconds launch =
-        profile::launch_of(options_.launch, pair.shape, topology_.rank_count(), hosts_, started);
+    const Picoseconds launch = profile::launch_of(options_.launch, pair.shape, topology_.rank_count(), hosts_, started);
     const Picoseconds overlap = options_.launch.overlap;
     const bool hides = overlap.count > 0;
     const profile::Way way = on_ranks(*pair.way, pair.candidate->schedule.collective.kind, topology_.rank_count());

@@ -26,10 +26,10 @@ struct Machine {
 
 inline const std::vector<Machine>& machines() {
   static const std::vector<Machine> all = {
-      {"dgx1v", "nccl-volta"},      {"dgx1v-nvlink", "nccl-volta"},     {"dgx2", "nccl-volta"},
-      {"dgx-a100", "nccl-ampere"},  {"dgx-a100-x2", "nccl-ampere"},     {"aws-p4d-x2", "nccl-ampere"},
+      {"dgx1v", "nccl-volta"},      {"dgx1v-nvlink", "nccl-volta"},           {"dgx2", "nccl-volta"},
+      {"dgx-a100", "nccl-ampere"},  {"dgx-a100-x2", "nccl-ampere"},           {"aws-p4d-x2", "nccl-ampere"},
       {"dgx-h100", "nccl-hopper"},  {"dgx-h100-without-nvls", "nccl-hopper"}, {"dgx-h100-x4", "nccl-hopper"},
-      {"aws-p5-x2", "nccl-hopper"}, {"rtx4090-pcie", "nccl-ampere"},    {"mi300x", "rccl-mi300x"},
+      {"aws-p5-x2", "nccl-hopper"}, {"rtx4090-pcie", "nccl-ampere"},          {"mi300x", "rccl-mi300x"},
       {"mi250", "rccl-mi300x"},     {"dgx-a100-x16", "nccl-ampere", 4},
   };
   return all;

@@ -26,17 +26,25 @@ struct Shipped {
   std::string_view profile;
 };
 
-constexpr std::array shipped_machines = {
-    Shipped{"aws-p4d-x2", "nccl-ampere"},    Shipped{"aws-p5-x2", "nccl-hopper"},
-    Shipped{"dgx-a100-x2", "nccl-ampere"},   Shipped{"dgx-a100", "nccl-ampere"},
-    Shipped{"dgx-h100", "nccl-hopper"}, Shipped{"dgx-h100-x4", "nccl-hopper"},
-    Shipped{"dgx-h100-without-nvls", "nccl-hopper"},      Shipped{"dgx1v-degraded", "nccl-volta"},
-    Shipped{"dgx1v-nvlink", "nccl-volta"},   Shipped{"dgx1v", "nccl-volta"},
-    Shipped{"dgx2", "nccl-volta"},           Shipped{"ethernet-mixed", "espalier-tcp"},
-    Shipped{"lab-mixed", "espalier-tcp"},    Shipped{"leaf-spine-64", "espalier-tcp"},
-    Shipped{"mi250-x2", "rccl-mi300x"},      Shipped{"mi250", "rccl-mi300x"},
-    Shipped{"mi300x", "rccl-mi300x"},        Shipped{"rtx4090-pcie", "nccl-ampere"},
-    Shipped{"torus-4x4x4", "espalier-tcp"}};
+constexpr std::array shipped_machines = {Shipped{"aws-p4d-x2", "nccl-ampere"},
+                                         Shipped{"aws-p5-x2", "nccl-hopper"},
+                                         Shipped{"dgx-a100-x2", "nccl-ampere"},
+                                         Shipped{"dgx-a100", "nccl-ampere"},
+                                         Shipped{"dgx-h100", "nccl-hopper"},
+                                         Shipped{"dgx-h100-x4", "nccl-hopper"},
+                                         Shipped{"dgx-h100-without-nvls", "nccl-hopper"},
+                                         Shipped{"dgx1v-degraded", "nccl-volta"},
+                                         Shipped{"dgx1v-nvlink", "nccl-volta"},
+                                         Shipped{"dgx1v", "nccl-volta"},
+                                         Shipped{"dgx2", "nccl-volta"},
+                                         Shipped{"ethernet-mixed", "espalier-tcp"},
+                                         Shipped{"lab-mixed", "espalier-tcp"},
+                                         Shipped{"leaf-spine-64", "espalier-tcp"},
+                                         Shipped{"mi250-x2", "rccl-mi300x"},
+                                         Shipped{"mi250", "rccl-mi300x"},
+                                         Shipped{"mi300x", "rccl-mi300x"},
+                                         Shipped{"rtx4090-pcie", "nccl-ampere"},
+                                         Shipped{"torus-4x4x4", "espalier-tcp"}};
 
 Result<Topology> generate(Random& random) {
   switch (random.below(6)) {
