@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <utility>
 
 #include "tests/support/networks/fabrics.h"
 #include "topology/generate/generate.h"
+#include "topology/yaml/read_topology.h"
 
 namespace espalier::planners {
 namespace {
@@ -35,35 +35,20 @@ TEST(RankGroups, TellsMachinesApartByRates) {
   EXPECT_EQ(group_ranks(without_hosts(labelled)).groups, group_ranks(labelled).groups);
 }
 
-// Four hosts of two GPUs: at one NVLink switch they are one domain; boxes that only a network joins are their own.
+// A rack whose trays one NVLink switch joins is one domain; boxes that only a network joins are their own.
 TEST(RankGroups, HostsThatNvlinkJoinsAreOneDomain) {
-  const auto rack = [](const char* link_class) {
-    std::vector<Node> nodes = {{.id = "switch", .kind = NodeKind::switch_node}};
-    std::vector<Link> links;
-    for (int i = 0; i < 8; ++i) {
-      Node gpu{.id = "gpu" + std::to_string(i), .kind = NodeKind::gpu, .is_rank = true};
-      gpu.host = "tray" + std::to_string(i / 2);
-      nodes.push_back(gpu);
-      const NodeId end(nodes.size() - 1), hub(0);
-      for (const auto& [tail, head] : {std::pair(end, hub), std::pair(hub, end)}) {
-        Link link;
-        link.tail = tail;
-        link.head = head;
-        link.nominal = {900'000'000'000};
-        link.link_class = link_class;
-        links.push_back(link);
-      }
-    }
-    return *Topology::make("rack", nodes, links);
+  const auto machine = [](const std::string& name) {
+    return *read_topology_file(ESPALIER_SOURCE_DIR "/configs/" + name + ".yaml").topology;
   };
-  const RankGroups joined = group_domains(rack("nvlink5"));
+  const Topology rack = machine("gb200-nvl72");
+  EXPECT_EQ(group_ranks(rack).groups.size(), 18U);
+  const RankGroups joined = group_domains(rack);
   ASSERT_EQ(joined.groups.size(), 1U);
-  EXPECT_EQ(joined.groups.front().size(), 8U);
+  ASSERT_EQ(joined.groups.front().size(), 72U);
   EXPECT_EQ(joined.groups.front()[5], Rank(5));
-  EXPECT_EQ(group_ranks(rack("nvlink5")).groups.size(), 4U);
-  EXPECT_EQ(group_domains(rack("ethernet")).groups.size(), 4U);
-  const Topology boxes = *generate_rail_boxes({.boxes = 3});
-  EXPECT_EQ(group_domains(boxes).groups, group_ranks(boxes).groups);
+  for (const char* name : {"dgx-a100-x2", "dgx-h100-x4", "leaf-spine-64", "dgx1v"}) {
+    EXPECT_EQ(group_domains(machine(name)).groups, group_ranks(machine(name)).groups) << name;
+  }
 }
 
 TEST(RankGroups, MakesNothingOfUnclearRates) {
