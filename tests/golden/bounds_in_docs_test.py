@@ -24,8 +24,8 @@ def main():
         if heads[0] != "machine" or heads[-1] != "bound" or any("switches" in head for head in heads):
             continue
         for row in rows:
-            machine = row[0].strip("`")
-            done = subprocess.run([espalier, "--json", "bound", str(repository / "configs" / f"{machine}.yaml"), "all_reduce"],
+            machine, *parameters = row[0].strip("`").split()
+            done = subprocess.run([espalier, "--json", "bound", str(repository / "configs" / f"{machine}.yaml"), "all_reduce", *parameters],
                                   capture_output=True, text=True, check=True)
             found = json.loads(done.stdout)["bound"]["busbw"] / 1e9
             count += 1
