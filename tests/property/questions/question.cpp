@@ -151,6 +151,10 @@ Words make_call(std::size_t ranks, std::string_view profile, Random& random) {
   words.insert(words.end(), {"-a", planner, "-s", pick(sizes, random)});
   if (random.below(3) == 0) words.insert(words.end(), {"-d", pick(types, random)});
   words.insert(words.end(), {"--profile", has_profile ? profile_file(profile) : "ideal"});
+  if (words.front() == "all_to_all" && random.below(2) == 0) {
+    words.insert(words.end(), {"--matrix", "zipf:0." + std::to_string(random.below(10)) +
+                                               ",seed=" + std::to_string(random.below(100))});
+  }
   return words;
 }
 
