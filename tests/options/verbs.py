@@ -228,7 +228,7 @@ VERBS = {
         "decoding": (["--json", "cluster.yaml", "--software", "deepep-low-latency", "--experts", "288"],
                      {"--software": ["--software", "deepep-normal"], "--gpu": ["--gpu", "b200"]}),
         "boxes": (["--json", "dgx-h100-x4", "--tokens", "4096"], {"--max-boxes": ["--max-boxes", "2"], "--parameter": "it has none", "--ranks": ["--ranks", "box[0-1].gpu[*]"],
-                  "--without": ["--without", "leaf7"], "--slow": ["--slow", "ndr=0.5"]}),
+                  "--without": ["--without", "leaf7"], "--slow": ["--slow", "ndr=0.5"], "--strict": "shown by 'normal'"}),
     }),
     "calibrate": ({**TOPOLOGY, "--from": ["--from", "predicted.json"], "--output": ["-o", "out.yaml"],
                    "--algorithm": ["-a", "tree"], "--collective": ["--collective", "all_reduce"],
