@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::string_view zipf_prefix = "zipf:";
 constexpr std::string_view routing_prefix = "routing:";
+constexpr std::string_view pairs_prefix = "pairs:";
+constexpr std::int64_t max_pair_weight = std::int64_t{1} << 24U;
 constexpr double max_exponent = 10;
 constexpr std::uint32_t max_experts_of_rank = 1024;
 
@@ -29,7 +31,8 @@ constexpr std::uint32_t max_experts_of_rank = 1024;
 constexpr std::size_t max_file_bytes = std::size_t{512} << 20U;
 
 Result<std::string> read_whole_file(const std::string& path) {
-  constexpr std::string_view forms = "give a matrix's file (CSV, JSON, .npy), zipf:0.7,seed=3 or routing:FILE";
+  constexpr std::string_view forms =
+      "give a matrix's file (CSV, JSON, .npy), zipf:0.7,seed=3, pairs:0-1,2-3 or routing:FILE";
   std::error_code status;
   std::ifstream file(path, std::ios::binary);
   if (!file || std::filesystem::is_directory(path, status)) {
@@ -131,6 +134,35 @@ Result<TrafficMatrix> load_routing(std::string_view text, std::size_t ranks) {
   return parse_routing(*file, described.first, ranks, how);
 }
 
+/// "0-4,1-5=2": rank 0 sends to 4, and rank 1 twice as much to 5.
+Result<TrafficMatrix> load_pairs(std::string_view text, std::size_t ranks) {
+  TrafficMatrix matrix{ranks, std::vector<std::int64_t>(ranks * ranks, 0), false};
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string item(text.substr(begin, end - begin));
+    const auto refuse = [&](std::string_view why) {
+      return fail(ErrorCode::invalid_input, fmt::format("pairs: '{}' {}", item.substr(0, 60), why),
+                  "write FROM-TO or FROM-TO=WEIGHT, such as pairs:0-4,1-5=2");
+    };
+    const std::size_t dash = item.find('-');
+    const std::size_t equals = std::min(item.find('='), item.size());
+    if (dash == std::string::npos || dash > equals) return refuse("is no pair of ranks");
+    const auto from = read_value<std::size_t>(item.substr(0, dash));
+    const auto to = read_value<std::size_t>(item.substr(dash + 1, equals - dash - 1));
+    const auto weight =
+        equals == item.size() ? std::optional<std::int64_t>(1) : read_value<std::int64_t>(item.substr(equals + 1));
+    if (!from || !to) return refuse("is no pair of ranks");
+    if (!weight || *weight < 1 || *weight > max_pair_weight) return refuse("has no weight from 1 to 16777216");
+    if (*from >= ranks || *to >= ranks) return refuse(fmt::format("names a rank that is none of {}", ranks));
+    if (*from == *to) return refuse("is a rank and itself");
+    std::int64_t& block = matrix.blocks[*from * ranks + *to];
+    if (block != 0) return refuse("is named twice");
+    block = *weight;
+    begin = end + 1;
+  }
+  return matrix;
+}
+
 }  // namespace
 
 std::int64_t TrafficMatrix::largest_line() const {
@@ -187,6 +219,9 @@ Result<TrafficMatrix> load_traffic(const std::string& described, std::size_t ran
   }
   if (described.starts_with(zipf_prefix))
     return load_zipf(std::string_view(described).substr(zipf_prefix.size()), ranks);
+  if (described.starts_with(pairs_prefix)) {
+    return load_pairs(std::string_view(described).substr(pairs_prefix.size()), ranks);
+  }
   if (described.starts_with(routing_prefix)) {
     return load_routing(std::string_view(described).substr(routing_prefix.size()), ranks);
   }

@@ -151,6 +151,13 @@ TEST(TrafficMatrix, RoutingCountsCopies) {
             "t: 7 experts are no whole number for each of 3 ranks");
 }
 
+TEST(TrafficMatrix, PairsAreBlocksAmongNothing) {
+  const auto pairs = load_traffic("pairs:0-2,2-1=3", 3);
+  ASSERT_TRUE(pairs) << pairs.error().message;
+  EXPECT_EQ(pairs->blocks, (Numbers{0, 0, 1, 0, 0, 0, 0, 3, 0}));
+  EXPECT_FALSE(pairs->are_bytes);
+}
+
 TEST(TrafficMatrix, WrongDescriptionsAreRefused) {
   const auto message = [](const char* described) {
     const auto read = load_traffic(described, 4);
@@ -159,6 +166,16 @@ TEST(TrafficMatrix, WrongDescriptionsAreRefused) {
   EXPECT_EQ(message("zipf:x"), "zipf:x: the exponent is no number from 0 to 10");
   EXPECT_EQ(message("zipf:1,seed=-1"), "seed=-1: it is not a whole number");
   EXPECT_EQ(message("zipf:1,sed=1"), "zipf has no 'sed'");
+  EXPECT_EQ(message("pairs:"), "pairs: '' is no pair of ranks");
+  EXPECT_EQ(message("pairs:0-1,"), "pairs: '' is no pair of ranks");
+  EXPECT_EQ(message("pairs:0>1"), "pairs: '0>1' is no pair of ranks");
+  EXPECT_EQ(message("pairs:0--1"), "pairs: '0--1' is no pair of ranks");
+  EXPECT_EQ(message("pairs:0=1-2"), "pairs: '0=1-2' is no pair of ranks");
+  EXPECT_EQ(message("pairs:0-4"), "pairs: '0-4' names a rank that is none of 4");
+  EXPECT_EQ(message("pairs:1-1"), "pairs: '1-1' is a rank and itself");
+  EXPECT_EQ(message("pairs:0-1,0-1=2"), "pairs: '0-1=2' is named twice");
+  EXPECT_EQ(message("pairs:0-1=0"), "pairs: '0-1=0' has no weight from 1 to 16777216");
+  EXPECT_EQ(message("pairs:0-1=99999999999"), "pairs: '0-1=99999999999' has no weight from 1 to 16777216");
   EXPECT_EQ(message("routing:/no/file"), "/no/file cannot be read");
   EXPECT_EQ(message("/no/file"), "/no/file cannot be read");
 }
