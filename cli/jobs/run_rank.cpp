@@ -176,7 +176,8 @@ class RankRun {
     if (!is_first()) return {};
     if (auto written = write_timeline(flags_.trace, recorded->timeline); !written) return written;
     std::string files = flags_.trace.file;
-    if (!recorded->slowest.spans.empty() && files != "-") {
+    std::error_code ignored;
+    if (!recorded->slowest.spans.empty() && std::filesystem::is_regular_file(flags_.trace.file, ignored)) {
       TraceFlags of_slowest = flags_.trace;
       of_slowest.file = file_of_slowest(flags_.trace.file);
       if (auto written = write_timeline(of_slowest, recorded->slowest); !written) return written;
