@@ -66,9 +66,16 @@ class MaxFlow {
   }
 
   /// As `run`, but on top of the flow that the last one left: what more can go from the source to the sink, other flow
-  /// giving way where it can without losing its own source and sink.
+  /// giving way where it can without losing its own source and sink. Ends that are near each other in a large graph
+  /// cost what lies around them: paths are first looked for one by one, from both ends at once.
   Capacity run_more(std::uint32_t source, std::uint32_t sink, Capacity limit) {
-    return push(std::span(&source, 1), std::span(&sink, 1), limit);
+    constexpr int max_paths = 256;
+    Capacity flow = 0;
+    for (int path = 0; path < max_paths && flow < limit; ++path) {
+      if (!find_path(source, sink)) return flow;
+      flow += augment(limit - flow);
+    }
+    return flow < limit ? flow + push(std::span(&source, 1), std::span(&sink, 1), limit - flow) : flow;
   }
 
   /// The flow on an arc after `run`.
@@ -109,6 +116,8 @@ class MaxFlow {
       order_[next_[head_[half ^ 1U]]++] = static_cast<std::uint32_t>(half);
     }
     level_.resize(vertex_count());
+    mark_.assign(vertex_count(), 0);
+    reached_by_.resize(vertex_count());
     grouped_ = true;
   }
 
@@ -148,6 +157,71 @@ class MaxFlow {
     }
     std::copy(first_.begin(), first_.end() - 1, next_.begin());
     return source_level_ != unreached;
+  }
+
+  /// What one end of a search for a path has reached.
+  struct Side {
+    std::vector<std::uint32_t> frontier;
+    std::uint64_t arcs = 0;  ///< That leave the frontier.
+    std::uint32_t mark = 0;
+  };
+
+  void start(Side& side, std::uint32_t vertex) {
+    side.mark = ++last_mark_;
+    side.frontier.assign(1, vertex);
+    side.arcs = first_[vertex + 1] - first_[vertex];
+    mark_[vertex] = side.mark;
+  }
+
+  /// A path in the residual graph with few arcs, in `path_`; false when there is none. The side whose next step looks
+  /// at fewer arcs goes on, so that a hub is only looked through where both sides have come to one.
+  bool find_path(std::uint32_t source, std::uint32_t sink) {
+    if (last_mark_ > std::numeric_limits<std::uint32_t>::max() - 2) {
+      std::fill(mark_.begin(), mark_.end(), 0);
+      last_mark_ = 0;
+    }
+    start(ahead_, source);
+    start(behind_, sink);
+    while (!ahead_.frontier.empty() && !behind_.frontier.empty()) {
+      const bool is_ahead = ahead_.arcs <= behind_.arcs;
+      const std::uint32_t meeting = is_ahead ? step<true>(ahead_, behind_.mark) : step<false>(behind_, ahead_.mark);
+      if (meeting == unreached) continue;
+      trace(meeting, source, sink);
+      return true;
+    }
+    return false;
+  }
+
+  /// Reaches all that is one arc further; gives the half-arc over which it meets the other side, or `unreached`.
+  template <bool is_ahead>
+  std::uint32_t step(Side& side, std::uint32_t other) {
+    queue_.swap(side.frontier);
+    side.frontier.clear();
+    side.arcs = 0;
+    for (const std::uint32_t vertex : queue_) {
+      for (std::uint32_t i = first_[vertex]; i < first_[vertex + 1]; ++i) {
+        const std::uint32_t half = is_ahead ? order_[i] : order_[i] ^ 1U;  // In the direction of the flow.
+        const std::uint32_t next = head_[order_[i]];
+        if (residual_[half] == 0 || mark_[next] == side.mark) continue;
+        if (mark_[next] == other) return half;
+        mark_[next] = side.mark;
+        reached_by_[next] = half;
+        side.frontier.push_back(next);
+        side.arcs += first_[next + 1] - first_[next];
+      }
+    }
+    return unreached;
+  }
+
+  /// The path over the half-arc where both sides met.
+  void trace(std::uint32_t meeting, std::uint32_t source, std::uint32_t sink) {
+    path_.clear();
+    for (std::uint32_t at = head_[meeting ^ 1U]; at != source; at = head_[reached_by_[at] ^ 1U]) {
+      path_.push_back(reached_by_[at]);
+    }
+    std::reverse(path_.begin(), path_.end());
+    path_.push_back(meeting);
+    for (std::uint32_t at = head_[meeting]; at != sink; at = head_[reached_by_[at]]) path_.push_back(reached_by_[at]);
   }
 
   /// A blocking flow from one source along arcs that come one level closer, at most `limit`.
@@ -201,7 +275,10 @@ class MaxFlow {
   std::vector<Capacity> residual_;   ///< Per half-arc.
   std::vector<std::uint32_t> first_, order_;
   std::vector<std::uint32_t> level_, next_, queue_, path_;
+  std::vector<std::uint32_t> mark_, reached_by_;  ///< Per vertex: by whom it was reached, and over which half-arc.
   std::vector<std::uint8_t> is_terminal_;
+  Side ahead_, behind_;
+  std::uint32_t last_mark_ = 0;
   std::uint32_t source_level_ = unreached;
   std::int64_t passes_ = 0;
   bool grouped_ = false;

@@ -102,6 +102,13 @@ TEST(MaxFlow, AgreesWithLemonOnRandomGraphs) {
     for (std::uint32_t i = 2; i < vertices; ++i) ASSERT_EQ(excess[i], 0);
     const std::int64_t limit = random.between(0, value + 2);
     ASSERT_EQ(flow.run(0, 1, limit), std::min(value, limit));
+    // On top of what goes from 0 to 1, as much goes on from there as a run from 0 to both adds up to.
+    const std::uint32_t third = vertices > 2 ? 2 : 0;
+    if (third == 0) continue;
+    ASSERT_EQ(flow.run(0, 1), value);
+    const std::int64_t more = flow.run_more(1, third, value);
+    ASSERT_EQ(more, std::min(value, wide.run(0, third) > value ? value : static_cast<std::int64_t>(wide.run(0, third))))
+        << "round " << round;
   }
 }
 
