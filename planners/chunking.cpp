@@ -109,20 +109,49 @@ std::int64_t run_length(const Schedule& schedule, const Transfer& transfer) {
   return last.offset + last.length - first.offset;
 }
 
+/// After how many of its places a ring repeats; all of them where it does not. Knuth, Morris and Pratt's failure
+/// function: border[i] is the longest proper border of the first i.
+std::size_t period_of(const std::vector<double>& hops) {
+  std::vector<std::size_t> border(hops.size() + 1, 0);
+  std::size_t length = 0;
+  for (std::size_t i = 1; i < hops.size(); ++i) {
+    while (length > 0 && hops[i] != hops[length]) length = border[length];
+    if (hops[i] == hops[length]) ++length;
+    border[i + 1] = length;
+  }
+  const std::size_t period = hops.size() - border.back();
+  return hops.size() % period == 0 ? period : hops.size();
+}
+
+/// The chain of so many steps from a place on.
+double chain_from(const std::vector<double>& hops, std::size_t place, std::uint64_t steps) {
+  float chain = 0;
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    chain = static_cast<float>(chain + hops[place]);
+    place = place + 1 == hops.size() ? 0 : place + 1;
+  }
+  return chain;
+}
+
 /// The longest chain of a ring whose hops cost this: a shard's, of those that begin at each place.
 double longest_round(const std::vector<double>& hops, std::uint64_t steps) {
-  const bool are_alike = std::ranges::all_of(hops, [&](double hop) { return hop == hops.front(); });
-  float longest = 0;
-  for (std::size_t start = 0; start < (are_alike ? 1 : hops.size()); ++start) {
-    float chain = 0;
-    std::size_t place = start;
-    for (std::uint64_t step = 0; step < steps; ++step) {
-      chain = static_cast<float>(chain + hops[place]);
-      place = place + 1 == hops.size() ? 0 : place + 1;
-    }
-    longest = std::max(longest, chain);
+  constexpr std::uint64_t max_steps = 64'000'000;  // One after the other; past them, sums of windows.
+  const std::size_t starts = period_of(hops);
+  double longest = 0;
+  if (steps <= max_steps / starts) {
+    for (std::size_t start = 0; start < starts; ++start) longest = std::max(longest, chain_from(hops, start, steps));
+    return longest;
   }
-  return longest;
+  double round = 0;
+  for (const double hop : hops) round += hop;
+  const std::uint64_t rounds = steps / hops.size(), rest = steps % hops.size();
+  double window = 0;
+  for (std::size_t i = 0; i < rest; ++i) window += hops[i];
+  for (std::size_t start = 0; start < hops.size(); ++start) {
+    longest = std::max(longest, window);
+    window += hops[(start + rest) % hops.size()] - hops[start];
+  }
+  return static_cast<double>(rounds) * round + longest;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "planners/lp/orbit_graph.h"
 
-#include <map>
+#include <unordered_map>
 #include <utility>
 
 namespace espalier::planners {
@@ -24,13 +24,16 @@ Permutation of_resources(const ResourceGraph& graph, const Permutation& lifted) 
 /// The group as one that renames nodes and edges.
 AbelianGroup lift(const ResourceGraph& graph, const RankSymmetry& symmetry) {
   const auto nodes = static_cast<std::uint32_t>(graph.node_ranks.size());
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> edge_between;
+  const auto between = [](std::uint32_t tail, std::uint32_t head) { return std::uint64_t{tail} << 32U | head; };
+  std::unordered_map<std::uint64_t, std::uint32_t> edge_between;
+  edge_between.reserve(graph.edges.size());
   for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
-    edge_between[{graph.edges[e].tail, graph.edges[e].head}] = e;
+    edge_between[between(graph.edges[e].tail, graph.edges[e].head)] = e;
   }
   return symmetry.group.mapped(nodes + graph.edges.size(), [&](Permutation lifted) {
+    lifted.reserve(nodes + graph.edges.size());
     for (const ResourceGraph::Edge& edge : graph.edges) {
-      lifted.push_back(nodes + edge_between.at({lifted[edge.tail], lifted[edge.head]}));
+      lifted.push_back(nodes + edge_between.at(between(lifted[edge.tail], lifted[edge.head])));
     }
     return lifted;
   });

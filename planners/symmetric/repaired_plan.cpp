@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
@@ -253,14 +254,8 @@ class Repair {
       for (const auto& [top, below] : level) look_outside(changing, top, rank, units, below, best);
       looked_at += level.size();
       if (best.cost < never || looked_at > most_tops) break;
-      if (children_.empty()) children_.resize(parts_.trees.size());
-      auto& children = children_[static_cast<std::size_t>(&tree - parts_.trees.data())];
-      if (children.empty()) {
-        children.resize(shifts_.count());
-        for (std::uint32_t r = 1; r < shifts_.count(); ++r) children[tree.parent[r]].push_back(r);
-      }
       for (const auto& [top, below] : level) {
-        for (const std::uint32_t child : children[top]) {
+        for (const std::uint32_t child : children_of(tree)[top]) {
           if (changing.parent(child) != top) continue;
           const auto edge = turned(changing, top, child, units);
           if (!edge) continue;
@@ -287,34 +282,74 @@ class Repair {
     for (const auto& [rank, hanging] : changing.changed()) {
       ESPALIER_CHECK(links_.cost(changing.edges(hanging), 0) < never, "a changed path avoids what is gone");
     }
-    const auto [before, is_new] = chains_before_.try_emplace(&tree, 0);
-    if (is_new) {
-      before->second = longest(tree, [&](std::uint32_t rank) { return std::pair(tree.parent[rank], tree.path[rank]); });
+    const TreeChains& before = chains_of(tree);
+    std::unordered_set<std::uint32_t> above;  // What was above a rank that hangs elsewhere now, or is one.
+    for (const auto& [rank, hanging] : changing.changed()) {
+      for (std::uint32_t at = rank; above.insert(at).second && at != 0;) at = tree.parent[at];
     }
-    const double after =
-        longest(tree, [&](std::uint32_t rank) { return std::pair(changing.parent(rank), changing.path(rank)); });
-    return std::max(0.0, after - before->second);
+    double most = before.longest;
+    for (const auto& [rank, hanging] : changing.changed()) {
+      most = std::max(most, chain_to(changing, rank) + height_left(changing, tree, rank, above));
+    }
+    return most - before.longest;
   }
 
-  template <class EdgeOf>
-  double longest(const SliceTree& tree, const EdgeOf& edge_of) {
-    const std::size_t ranks = tree.parent.size();
-    chain_.assign(ranks, -1);
-    chain_[0] = 0;
+  /// Seconds of latency along a tree before anything is changed.
+  struct TreeChains {
+    std::vector<double> height;  ///< By rank: from it to the farthest below it.
+    double longest = 0;          ///< From the root.
+  };
+
+  const TreeChains& chains_of(const SliceTree& tree) {
+    const auto [known, is_new] = chains_.try_emplace(&tree);
+    TreeChains& chains = known->second;
+    if (!is_new) return chains;
+    const auto& children = children_of(tree);
+    std::vector<std::uint32_t> order = {0};  // Parents first.
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      order.insert(order.end(), children[order[i]].begin(), children[order[i]].end());
+    }
+    ESPALIER_CHECK(order.size() == children.size(), "every rank hangs on the root");
+    chains.height.assign(children.size(), 0);
+    for (std::size_t i = order.size(); i-- > 1;) {
+      double& above = chains.height[tree.parent[order[i]]];
+      above = std::max(above, chains.height[order[i]] + parts_.paths[tree.path[order[i]]].latency);
+    }
+    chains.longest = chains.height[0];
+    return chains;
+  }
+
+  /// From the root to a rank, as the tree is now.
+  [[nodiscard]] double chain_to(const ChangingTree& changing, std::uint32_t rank) const {
+    double chain = 0;
+    std::size_t steps = 0;
+    for (; rank != 0; rank = changing.parent(rank)) {
+      chain += parts_.paths[changing.path(rank)].latency;
+      ESPALIER_CHECK(++steps < shifts_.count(), "every rank hangs on the root");
+    }
+    return chain;
+  }
+
+  /// From a rank to the farthest below it of those that still hang on their parents of before.
+  double height_left(const ChangingTree& changing, const SliceTree& tree, std::uint32_t rank,
+                     const std::unordered_set<std::uint32_t>& above) {
+    if (!above.contains(rank)) return chains_of(tree).height[rank];
     double most = 0;
-    std::vector<std::uint32_t> open;
-    for (std::uint32_t rank = 1; rank < ranks; ++rank) {
-      for (std::uint32_t at = rank; chain_[at] < 0; at = edge_of(at).first) {
-        open.push_back(at);
-        ESPALIER_CHECK(open.size() < ranks, "every rank hangs on the root");
-      }
-      for (; !open.empty(); open.pop_back()) {
-        const auto [parent, path] = edge_of(open.back());
-        chain_[open.back()] = chain_[parent] + parts_.paths[path].latency;
-      }
-      most = std::max(most, chain_[rank]);
+    for (const std::uint32_t child : children_of(tree)[rank]) {
+      if (changing.is_changed(child)) continue;
+      most = std::max(most, height_left(changing, tree, child, above) + parts_.paths[tree.path[child]].latency);
     }
     return most;
+  }
+
+  const std::vector<std::vector<std::uint32_t>>& children_of(const SliceTree& tree) {
+    if (children_.empty()) children_.resize(parts_.trees.size());
+    auto& children = children_[static_cast<std::size_t>(&tree - parts_.trees.data())];
+    if (children.empty()) {
+      children.resize(shifts_.count());
+      for (std::uint32_t r = 1; r < shifts_.count(); ++r) children[tree.parent[r]].push_back(r);
+    }
+    return children;
   }
 
   void keep(const ChangingTree& changing, const SliceTree& tree, std::uint32_t shard) {
@@ -346,8 +381,7 @@ class Repair {
   PartTrees parts_;
   Links links_;
   std::vector<std::vector<std::vector<std::uint32_t>>> children_;  // by tree and rank, where they were needed
-  std::map<const SliceTree*, double> chains_before_;
-  std::vector<double> chain_;  // scratch of longest()
+  std::map<const SliceTree*, TreeChains> chains_;
 };
 
 /// What follows from the units.

@@ -13,10 +13,21 @@ namespace {
 
 using Edges = std::vector<std::uint32_t>;
 
+/// As orbit_loads of one path, at a cost that its own edges have.
 std::vector<Entry> loads_of(const OrbitGraph& orbits, const Edges& edges) {
-  std::vector<std::int64_t> uses(orbits.graph.edges.size(), 0);
-  for (const std::uint32_t e : edges) ++uses[e];
-  return orbit_loads(orbits, uses, 1);
+  std::vector<Entry> loads;
+  for (const std::uint32_t e : edges) {
+    for (const std::uint32_t resource : orbits.graph.edges[e].resources) {
+      const std::uint32_t orbit = orbits.resources.of[resource];
+      const auto at = std::ranges::lower_bound(loads, orbit, {}, &Entry::index);
+      if (at != loads.end() && at->index == orbit) {
+        ++at->value;
+      } else {
+        loads.insert(at, {orbit, 1});
+      }
+    }
+  }
+  return loads;
 }
 
 /// Paths from rank 0 that load links as one of them does.

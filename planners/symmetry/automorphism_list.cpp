@@ -2,15 +2,25 @@
 
 namespace espalier::planners {
 
+Cycles::Cycles(const Permutation& permutation) : places_(permutation.size()) {
+  order_.reserve(permutation.size());
+  for (std::uint32_t start = 0; start < permutation.size(); ++start) {
+    if (places_[start].length != 0) continue;
+    const auto begin = static_cast<std::uint32_t>(order_.size());
+    std::uint32_t at = start;
+    do {
+      places_[at] = {begin, 1, static_cast<std::uint32_t>(order_.size()) - begin};
+      order_.push_back(at);
+      at = permutation[at];
+    } while (at != start);
+    const auto length = static_cast<std::uint32_t>(order_.size()) - begin;
+    for (std::size_t i = begin; i < order_.size(); ++i) places_[order_[i]].length = length;
+  }
+}
+
 Automorphisms::Automorphisms(const AbelianGroup& group) : count_(group.order()) {
   for (std::size_t g = 0; g < group.generators().size(); ++g) {
-    const Permutation& generator = group.generators()[g];
-    Powers powers{group.steps()[g], {}, {}};
-    std::uint64_t width = 1;
-    while (width * width < powers.steps) ++width;
-    for (std::uint64_t b = 0; b < width; ++b) powers.small.push_back(power(generator, b));
-    for (std::uint64_t a = 0; a * width < powers.steps; ++a) powers.large.push_back(power(generator, a * width));
-    powers_.push_back(std::move(powers));
+    powers_.push_back({group.steps()[g], Cycles(group.generators()[g])});
   }
 }
 
@@ -19,9 +29,7 @@ Automorphism Automorphisms::at(std::uint64_t index) const {
   for (const Powers& powers : powers_) {
     const std::uint64_t times = index % powers.steps;
     index /= powers.steps;
-    const std::uint64_t width = powers.small.size();
-    if (times % width != 0) automorphism.steps_.push_back(&powers.small[times % width]);
-    if (times / width != 0) automorphism.steps_.push_back(&powers.large[times / width]);
+    if (times != 0) automorphism.steps_.push_back({&powers.cycles, static_cast<std::uint32_t>(times)});
   }
   return automorphism;
 }

@@ -7,20 +7,47 @@
 
 namespace espalier::planners {
 
+/// The cycles of one permutation, so that every power of it is applied at once.
+class Cycles {
+ public:
+  explicit Cycles(const Permutation& permutation);
+
+  /// Where the power takes a number.
+  [[nodiscard]] std::uint32_t after(std::uint32_t number, std::uint32_t times) const {
+    const Place& place = places_[number];
+    if (times >= place.length) times %= place.length;
+    const std::uint32_t to = place.at + times;
+    return order_[place.begin + (to < place.length ? to : to - place.length)];
+  }
+
+ private:
+  struct Place {
+    std::uint32_t begin = 0;  ///< Of the number's cycle in `order_`.
+    std::uint32_t length = 0;
+    std::uint32_t at = 0;  ///< Of the number in its cycle.
+  };
+  std::vector<Place> places_;
+  std::vector<std::uint32_t> order_;  ///< All numbers, cycle by cycle.
+};
+
 /// One element of a group, ready to be applied. Valid as long as the Automorphisms that made it.
 class Automorphism {
  public:
   [[nodiscard]] std::uint32_t operator()(std::uint32_t number) const {
-    for (const Permutation* step : steps_) number = (*step)[number];
+    for (const Step& step : steps_) number = step.cycles->after(number, step.times);
     return number;
   }
 
  private:
   friend class Automorphisms;
-  std::vector<const Permutation*> steps_;
+  struct Step {
+    const Cycles* cycles;
+    std::uint32_t times;
+  };
+  std::vector<Step> steps_;
 };
 
-/// All elements of a group, a few table look-ups away, in memory that grows with the square root of its order.
+/// All elements of a group, a few table look-ups away, in memory that does not grow with its order.
 class Automorphisms {
  public:
   explicit Automorphisms(const AbelianGroup& group);
@@ -30,14 +57,12 @@ class Automorphisms {
   [[nodiscard]] Automorphism at(std::uint64_t index) const;
 
  private:
-  /// The powers of one generator: the power a x small.size() + b is large[a] after small[b].
   struct Powers {
     std::uint64_t steps;
-    std::vector<Permutation> small;
-    std::vector<Permutation> large;
+    Cycles cycles;
   };
   std::uint64_t count_;
-  std::vector<Powers> powers_;
+  std::vector<Powers> powers_;  // by generator
 };
 
 }  // namespace espalier::planners
