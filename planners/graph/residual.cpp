@@ -83,13 +83,78 @@ void Residual::search(Rank from, std::int64_t rate, std::uint32_t most_links, Vi
   }
 }
 
+/// All that is one link further; with the length of the route only what is on one of that length.
+void Residual::step_ahead(Rank from, Rank to, std::int64_t rate, Front& ahead,
+                          std::optional<std::uint32_t> length) const {
+  next_nodes_.clear();
+  const std::uint32_t level = ++ahead.level;
+  for (const NodeId node : ahead.nodes) {
+    for (const LinkId id : topology_.out_links(node)) {
+      const NodeId head = topology_.link(id).head;
+      const Rank rank = topology_.rank_of(head);
+      if (!rank.is_none() && rank != to && rank != from) continue;
+      const Visit& behind = back_visits_[head.index()];
+      if (length && (behind.epoch != epoch_ || behind.level != *length - level)) continue;
+      const std::int64_t width = std::min({visits_[node.index()].width, room(id), node_room(head)});
+      if (width >= rate) enter(head, id, level, width);
+    }
+  }
+  std::sort(next_nodes_.begin(), next_nodes_.end());
+  std::swap(ahead.nodes, next_nodes_);
+  ahead.cost = 0;
+  for (const NodeId node : ahead.nodes) ahead.cost += topology_.out_links(node).size();
+}
+
+/// All from which it is one link further to the end.
+void Residual::step_back(Rank from, Rank to, std::int64_t rate, Front& back) const {
+  next_nodes_.clear();
+  const std::uint32_t level = ++back.level;
+  back.cost = 0;
+  for (const NodeId node : back.nodes) {
+    if (node_room(node) < rate) continue;
+    for (const LinkId id : topology_.in_links(node)) {
+      const NodeId tail = topology_.link(id).tail;
+      const Rank rank = topology_.rank_of(tail);
+      Visit& visit = back_visits_[tail.index()];
+      if (visit.epoch == epoch_ || room(id) < rate || (!rank.is_none() && rank != from && rank != to)) continue;
+      visit.epoch = epoch_;
+      visit.level = level;
+      next_nodes_.push_back(tail);
+      back.cost += topology_.in_links(tail).size();
+    }
+  }
+  std::swap(back.nodes, next_nodes_);
+}
+
+/// How many links the shortest route has, from both ends at once; `ahead` has then gone a part of them.
+std::optional<std::uint32_t> Residual::find_length(Rank from, Rank to, std::int64_t rate, Front& ahead) const {
+  const NodeId start = topology_.node_of(from), end = topology_.node_of(to);
+  ++epoch_;
+  if (back_visits_.empty()) back_visits_.resize(visits_.size());
+  visits_[start.index()] = {epoch_, 0, node_room(start), LinkId()};
+  back_visits_[end.index()] = {epoch_, 0, 0, LinkId()};
+  ahead = {{start}, 0, topology_.out_links(start).size()};
+  Front back{{end}, 0, topology_.in_links(end).size()};
+  while (!ahead.nodes.empty() && !back.nodes.empty()) {
+    const bool is_ahead = ahead.cost <= back.cost;
+    if (is_ahead) {
+      step_ahead(from, to, rate, ahead, std::nullopt);
+    } else {
+      step_back(from, to, rate, back);
+    }
+    const std::vector<Visit>& others = is_ahead ? back_visits_ : visits_;
+    const auto is_met = [&](NodeId node) { return others[node.index()].epoch == epoch_; };
+    if (std::ranges::any_of(is_ahead ? ahead.nodes : back.nodes, is_met)) return ahead.level + back.level;
+  }
+  return std::nullopt;
+}
+
 std::optional<Path> Residual::find_route(Rank from, Rank to, std::int64_t rate) const {
-  bool found = false;
-  search(from, rate, std::numeric_limits<std::uint32_t>::max() - 1, [&](Rank rank, std::uint32_t) {
-    found = found || rank == to;
-    return found;
-  });
-  if (!found) return std::nullopt;
+  if (from == to || node_room(topology_.node_of(from)) < rate) return std::nullopt;
+  Front ahead;
+  const std::optional<std::uint32_t> length = find_length(from, to, rate, ahead);
+  if (!length) return std::nullopt;
+  while (ahead.level < *length) step_ahead(from, to, rate, ahead, length);
   Path path;
   for (NodeId node = topology_.node_of(to); node != topology_.node_of(from);) {
     path.push_back(visits_[node.index()].entered_by);

@@ -31,7 +31,8 @@ class Residual {
 
   /// The shortest route (fewest links) from rank to rank through nodes that only forward, all with room for `rate`; of
   /// equally short ones the one with the most room, then the lowest link ids.
-  /// Cost: O(links) at worst; stops where `to` is reached.
+  /// Cost: O(links) at worst; of ranks that are near each other what is around them, whatever hangs on the switch where
+  /// they meet.
   [[nodiscard]] std::optional<Path> find_route(Rank from, Rank to, std::int64_t rate) const;
 
   struct Reached {
@@ -53,6 +54,15 @@ class Residual {
   template <class VisitRank>
   void search(Rank from, std::int64_t rate, std::uint32_t most_links, VisitRank visit_rank) const;
   void enter(NodeId node, LinkId link, std::uint32_t level, std::int64_t width) const;
+  /// What a search from both ends goes on with; costs are the links that its next step looks at.
+  struct Front {
+    std::vector<NodeId> nodes;
+    std::uint32_t level = 0;
+    std::size_t cost = 0;
+  };
+  void step_ahead(Rank from, Rank to, std::int64_t rate, Front& ahead, std::optional<std::uint32_t> length) const;
+  void step_back(Rank from, Rank to, std::int64_t rate, Front& back) const;
+  [[nodiscard]] std::optional<std::uint32_t> find_length(Rank from, Rank to, std::int64_t rate, Front& ahead) const;
   [[nodiscard]] std::int64_t node_room(NodeId node) const { return node_room_[node.index()]; }
   void charge(std::span<const LinkId> route, std::int64_t rate);
 
@@ -60,6 +70,7 @@ class Residual {
   std::vector<std::int64_t> link_room_;
   std::vector<std::int64_t> node_room_;
   mutable std::vector<Visit> visits_;
+  mutable std::vector<Visit> back_visits_;  ///< From the other end: levels alone.
   mutable std::vector<NodeId> level_nodes_, next_nodes_;
   mutable std::uint32_t epoch_ = 0;
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "planners/ring/ring_search.h"
 
@@ -43,7 +44,7 @@ class HostRings {
       const std::int64_t most = steps_per_rank * static_cast<std::int64_t>(residual_.topology().rank_count());
       ring_work_ = WorkBudget(std::min(work_.left(), most));
       const std::int64_t allowed = ring_work_.left();
-      const bool found = visit(0, start);
+      const bool found = visit(start);
       work_.spend(allowed - std::max<std::int64_t>(ring_work_.left(), 0));
       if (found) {
         ring_.hops.push_back(*closing);
@@ -65,37 +66,70 @@ class HostRings {
     return (entry + step) % size;
   }
 
-  /// Completes the ring from the group-th machine on, entered at its entry-th rank. True when it reached the last
-  /// machine's exit; its hops are then taken from the residual.
-  bool visit(std::size_t group, std::size_t entry) {
-    const std::size_t size = groups_[group].size();
-    const bool last = group + 1 == groups_.size();
-    const std::size_t wanted = last ? last_exit_ : wanted_exit(group, entry);
-    for (std::size_t i = 0; i < (last ? 1 : size); ++i) {
-      const std::size_t exit = (wanted + i) % size;
-      if (exit == entry && size > 1) continue;
-      if (!ring_work_.spend()) return false;
-      const std::size_t hops_before = ring_.hops.size();
-      const std::size_t ranks_before = ring_.order.size();
-      if (!cross_group(group, entry, exit)) continue;
-      if (last || leave(group, exit)) return true;
-      while (ring_.hops.size() > hops_before) drop_hop();
-      ring_.order.resize(ranks_before);
+  /// A machine on the way, and what was tried there.
+  struct Stop {
+    std::size_t group = 0;
+    std::size_t entry = 0;  ///< By which of its ranks it was entered.
+    std::size_t exits = 0;  ///< So many were tried, or the one that the ring is at.
+    std::size_t exit = 0;
+    std::size_t entries = 0;  ///< Into the next machine, from this exit.
+    bool is_across = false;
+    std::size_t hops_before = 0;
+    std::size_t ranks_before = 0;
+  };
+
+  /// Completes the ring from the first machine on, entered at this rank, depth first; there may be too many machines
+  /// for recursion. True when it reached the last machine's exit; its hops are then taken from the residual.
+  bool visit(std::size_t start) {
+    std::vector<Stop> stops = {{.entry = start}};
+    while (!stops.empty()) {
+      Stop& stop = stops.back();
+      if (!stop.is_across && !cross(stop)) {
+        stops.pop_back();
+        if (!stops.empty()) drop_hop();
+        continue;
+      }
+      if (stop.group + 1 == groups_.size()) return true;
+      if (const auto entry = leave(stop)) {
+        const std::size_t next = stop.group + 1;
+        stops.push_back({.group = next, .entry = *entry});
+        continue;
+      }
+      while (ring_.hops.size() > stop.hops_before) drop_hop();
+      ring_.order.resize(stop.ranks_before);
+      stop.is_across = false;
     }
     return false;
   }
 
-  /// From the exit into the next machine, and on from there.
-  bool leave(std::size_t group, std::size_t exit) {
-    const std::vector<Rank>& next = groups_[group + 1];
-    for (std::size_t i = 0; i < next.size(); ++i) {
-      const std::size_t entry = (exit + i) % next.size();
+  /// Through a machine to the next of its exits that is reached.
+  bool cross(Stop& stop) {
+    const std::size_t size = groups_[stop.group].size();
+    const bool last = stop.group + 1 == groups_.size();
+    const std::size_t wanted = last ? last_exit_ : wanted_exit(stop.group, stop.entry);
+    while (stop.exits < (last ? 1 : size)) {
+      stop.exit = (wanted + stop.exits++) % size;
+      if (stop.exit == stop.entry && size > 1) continue;
       if (!ring_work_.spend()) return false;
-      if (!take(groups_[group][exit], next[entry])) continue;
-      if (visit(group + 1, entry)) return true;
-      drop_hop();
+      stop.hops_before = ring_.hops.size();
+      stop.ranks_before = ring_.order.size();
+      if (!cross_group(stop.group, stop.entry, stop.exit)) continue;
+      stop.is_across = true;
+      stop.entries = 0;
+      return true;
     }
     return false;
+  }
+
+  /// From the exit into the next machine: by which of its ranks.
+  std::optional<std::size_t> leave(Stop& stop) {
+    const std::vector<Rank>& next = groups_[stop.group + 1];
+    while (stop.entries < next.size()) {
+      const std::size_t entry = (stop.exit + stop.entries++) % next.size();
+      if (!ring_work_.spend()) return std::nullopt;
+      if (take(groups_[stop.group][stop.exit], next[entry])) return entry;
+    }
+    return std::nullopt;
   }
 
   /// A path through all ranks of a machine from `entry` to `exit`, depth first.
