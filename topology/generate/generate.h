@@ -18,7 +18,7 @@ struct Wire {
 };
 
 /// No generator makes more nodes or links than this; past it they answer too_large.
-constexpr std::int64_t max_generated_nodes = 200'000;
+constexpr std::int64_t max_generated_nodes = 1'000'000;
 constexpr std::int64_t max_generated_links = 2'000'000;
 
 /// All generators: duplex cables unless said otherwise, the same options give the same topology on every machine.

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/format_units.h"
+#include "topology/yaml/like_boxes.h"
 
 namespace espalier {
 namespace {
@@ -94,10 +95,8 @@ bool same_but_reversed(const Link& a, const Link& b) {
   return a.tail == b.head && a.head == b.tail && a.values() == b.values();
 }
 
-std::string link_map(const Topology& topology, const Link& link, bool both, bool json) {
+std::string link_map(const Link& link, std::string_view tail, std::string_view head, bool both, bool json) {
   MapWriter map(json);
-  const std::string& tail = topology.node(link.tail).id;
-  const std::string& head = topology.node(link.head).id;
   if (both) {
     map.pair("between", tail, head);
   } else {
@@ -122,31 +121,74 @@ std::string provenance_map(const ProvenanceRow& row, bool json) {
   return map.take();
 }
 
-/// Calls `write` with the text of each entry under `links`. Only neighbours are paired: `between` expands to two links
-/// with consecutive ids, so any other pairing would renumber them.
-template <class Write>
-void for_each_link(const Topology& topology, bool json, const Write& write) {
-  const auto links = topology.links();
+/// Calls `write` with the text of each entry under `links`, with a node's name as `name_of` has it. Only neighbours are
+/// paired: `between` expands to two links with consecutive ids, so any other pairing would renumber them.
+template <class NameOf, class Write>
+void for_each_link(std::span<const Link> links, const NameOf& name_of, bool json, const Write& write) {
   for (std::size_t i = 0; i < links.size(); ++i) {
     const bool both = i + 1 < links.size() && same_but_reversed(links[i], links[i + 1]);
-    write(link_map(topology, links[i], both, json));
+    write(link_map(links[i], name_of(links[i].tail), name_of(links[i].head), both, json));
     if (both) ++i;
   }
 }
 
+std::string written_text(std::string_view value) {
+  return is_plain(value) ? std::string(value) : in_quotes(std::string(value));
+}
+
+std::string head_lines(const Topology& topology, std::string_view profile) {
+  std::string text = fmt::format("espalier: 1\nname: {}\n", written_text(topology.name()));
+  if (!profile.empty()) text += fmt::format("profile: {}\n", written_text(profile));
+  return text;
+}
+
+/// As a group of so many instances: the first one's nodes and links, named as inside of it.
+std::string group_text(const Topology& topology, const LikeBoxes& boxes) {
+  std::string text =
+      fmt::format("groups:\n  - id: {}\n    count: {}\n    host: true\n    nodes:\n", boxes.name, boxes.count);
+  const std::size_t prefix = boxes.prefix(0).size();
+  for (std::size_t i = boxes.first_node; i < boxes.first_node + boxes.nodes; ++i) {
+    Node node = topology.nodes()[i];
+    node.id.erase(0, prefix);
+    node.host.clear();
+    text += "      - " + node_map(node, false) + "\n";
+  }
+  if (boxes.links > 0) text += "    links:\n";
+  const auto name_of = [&](NodeId id) {
+    const std::string_view name = topology.node(id).id;
+    return id.index() < boxes.first_node ? name : name.substr(prefix);
+  };
+  for_each_link(topology.links().first(boxes.links), name_of, false,
+                [&](const std::string& map) { text += "      - " + map + "\n"; });
+  return text;
+}
+
 }  // namespace
+
+std::string write_topology_compact(const Topology& topology, std::string_view profile) {
+  const auto boxes = find_like_boxes(topology);
+  if (!boxes) return write_topology(topology, {}, profile);
+  std::string text = head_lines(topology, profile);
+  if (boxes->first_node > 0) text += "nodes:\n";
+  for (const Node& node : topology.nodes().first(boxes->first_node)) text += "  - " + node_map(node, false) + "\n";
+  text += group_text(topology, *boxes);
+  const auto outside = topology.links().subspan(boxes->count * boxes->links);
+  if (!outside.empty()) text += "links:\n";
+  for_each_link(
+      outside, [&](NodeId id) -> std::string_view { return topology.node(id).id; }, false,
+      [&](const std::string& map) { text += "  - " + map + "\n"; });
+  return text;
+}
 
 std::string write_topology(const Topology& topology, std::span<const ProvenanceRow> provenance,
                            std::string_view profile) {
-  const auto written = [](std::string_view value) {
-    return is_plain(value) ? std::string(value) : in_quotes(std::string(value));
-  };
-  std::string text = fmt::format("espalier: 1\nname: {}\n", written(topology.name()));
-  if (!profile.empty()) text += fmt::format("profile: {}\n", written(profile));
+  std::string text = head_lines(topology, profile);
   text += "nodes:\n";
   for (const Node& node : topology.nodes()) text += "  - " + node_map(node, false) + "\n";
   if (topology.link_count() > 0) text += "links:\n";
-  for_each_link(topology, false, [&](const std::string& map) { text += "  - " + map + "\n"; });
+  for_each_link(
+      topology.links(), [&](NodeId id) -> std::string_view { return topology.node(id).id; }, false,
+      [&](const std::string& map) { text += "  - " + map + "\n"; });
   if (!provenance.empty()) text += "provenance:\n";
   for (const ProvenanceRow& row : provenance) text += "  - " + provenance_map(row, false) + "\n";
   return text;
@@ -165,11 +207,13 @@ std::string write_topology_json(const Topology& topology, std::span<const Proven
   }
   text += R"(], "links": [)";
   separator = {};
-  for_each_link(topology, true, [&](const std::string& map) {
-    text += separator;
-    text += map;
-    separator = ", ";
-  });
+  for_each_link(
+      topology.links(), [&](NodeId id) -> std::string_view { return topology.node(id).id; }, true,
+      [&](const std::string& map) {
+        text += separator;
+        text += map;
+        separator = ", ";
+      });
   if (provenance.empty()) return text + "]}";
   text += R"(], "provenance": [)";
   separator = {};

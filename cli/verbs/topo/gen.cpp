@@ -70,6 +70,9 @@ Result<Topology> with_adding_switches(const Topology& topology) {
   return Topology::make(topology.name(), std::move(nodes), {topology.links().begin(), topology.links().end()});
 }
 
+/// Larger machines are written in the compact form where their boxes are alike: people read no such list.
+constexpr std::size_t max_plain_nodes = 10'000;
+
 /// One family: its verb, what makes the topology once the flags are parsed, and where the file goes.
 void add_family(CLI::App& gen, Session& session, const std::string& name, const std::string& what,
                 const std::function<Generator(CLI::App&)>& add_flags) {
@@ -93,8 +96,13 @@ void add_family(CLI::App& gen, Session& session, const std::string& name, const 
       if (topology && flags->in_network) topology = with_adding_switches(*topology);
       if (!topology) return session.console.refuse_usage(topology.error());
       const auto written = write_file(flags->output, [&](std::ostream& stream) -> Result<void> {
-        stream << (session.console.json ? write_topology_json(*topology, {}, flags->profile) + "\n"
-                                        : write_topology(*topology, {}, flags->profile));
+        if (session.console.json) {
+          stream << write_topology_json(*topology, {}, flags->profile) << "\n";
+        } else if (topology->node_count() > max_plain_nodes) {
+          stream << write_topology_compact(*topology, flags->profile);
+        } else {
+          stream << write_topology(*topology, {}, flags->profile);
+        }
         return {};
       });
       return written ? ExitCode::ok : session.console.refuse(written.error());

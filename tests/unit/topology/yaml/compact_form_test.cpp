@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "tests/support/read_good.h"
+#include "topology/generate/generate.h"
 #include "topology/yaml/write_topology.h"
 
 namespace espalier {
@@ -24,6 +25,32 @@ std::string link_ends(const Topology& topology) {
     ends += (ends.empty() ? "" : " ") + topology.node(link.tail).id + ">" + topology.node(link.head).id;
   }
   return ends;
+}
+
+TEST(CompactForm, BoxesAreWrittenOnceAndReadAsTheyWere) {
+  RailBoxesOptions options;
+  options.boxes = 300;
+  const Topology boxes = *generate_rail_boxes(options);
+  const std::string text = write_topology_compact(boxes, "nccl-hopper");
+  EXPECT_NE(text.find("  - id: box\n    count: 300\n    host: true\n"), std::string::npos);
+  EXPECT_LT(text.size(), 5000);
+  EXPECT_EQ(write_topology(read_good(text)), write_topology(boxes));
+  EXPECT_NE(text.find("profile: nccl-hopper\n"), std::string::npos);
+}
+
+TEST(CompactForm, WhatIsNotBoxAfterBoxIsWrittenAsItIs) {
+  RailBoxesOptions with_spines;
+  with_spines.boxes = 3;
+  with_spines.spines = 2;  // Behind the boxes.
+  const Topology spines = *generate_rail_boxes(with_spines);
+  EXPECT_EQ(write_topology_compact(spines), write_topology(spines));
+  RailBoxesOptions options;
+  options.boxes = 3;
+  const Topology whole = *generate_rail_boxes(options);
+  std::vector<Link> links(whole.links().begin(), whole.links().end());
+  links.back().latency.count += 1;  // Of the last box.
+  const Topology unlike = *Topology::make(whole.name(), {whole.nodes().begin(), whole.nodes().end()}, std::move(links));
+  EXPECT_EQ(write_topology_compact(unlike), write_topology(unlike));
 }
 
 TEST(CompactForm, RangesStandForNodesInOrder) {
