@@ -5,7 +5,7 @@
 
 namespace espalier::planners {
 
-/// Errors: too_large for a collective of more ranks than a schedule may have (max_ranks).
+/// Errors: too_large for a collective of more ranks than a schedule that is stored may have (max_ranks).
 Result<void> check_rank_limit(const Collective& collective);
 
 }  // namespace espalier::planners

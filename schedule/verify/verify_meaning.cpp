@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <optional>
+#include <vector>
 
 #include "schedule/relays.h"
 #include "schedule/slice_moves.h"
@@ -160,10 +162,79 @@ class Contributions {
   std::vector<Word> bits_;
 };
 
+/// Slices whose contributions are added up along trees: what a rank holds is added to another one's once, and then at
+/// most replaced. So no two that were not added yet hold a contribution in common, and counting them is enough.
+class TreeSums {
+ public:
+  explicit TreeSums(const Replay& replay) : replay_(replay), held_(end_count(replay.schedule)) {
+    for (std::size_t end = 0; end < held_.size(); ++end) held_[end] = at_start(end);
+  }
+
+  /// Whether the slice is one and keeps its promise. Of all others nothing is known. Cost: its moves and its receivers.
+  bool pass(std::size_t slice) {
+    bool passes = true;
+    for (const TransferId id : replay_.moves.of(slice)) {
+      if (!move(replay_.schedule.transfers[id.index()])) {
+        passes = false;
+        break;
+      }
+    }
+    for_each_receiver(replay_, slice,
+                      [&](std::size_t rank) { passes = passes && held_[rank].count == replay_.rank_count(); });
+    for (const TransferId id : replay_.moves.of(slice)) {
+      const Transfer& transfer = replay_.schedule.transfers[id.index()];
+      for (const Rank end : {replay_.schedule.src(transfer), replay_.schedule.dst(transfer)}) {
+        held_[end.index()] = at_start(end.index());
+      }
+    }
+    return passes;
+  }
+
+ private:
+  struct Held {
+    std::size_t count = 0;   ///< Contributions.
+    bool is_shared = false;  ///< Another one holds them as well, or may.
+    bool is_own = true;
+  };
+
+  [[nodiscard]] Held at_start(std::size_t end) const { return {end < replay_.rank_count() ? 1U : 0U, false, true}; }
+
+  bool move(const Transfer& transfer) {
+    const std::size_t from = replay_.schedule.src(transfer).index();
+    Held& src = held_[from];
+    Held& dst = held_[replay_.schedule.dst(transfer).index()];
+    if (transfer.reads_input != 0 || src.count == 0 || (!src.is_own && replay_.must_not_relay(from))) return false;
+    dst.is_own = false;
+    if (transfer.action() == Action::copy) {
+      dst.count = src.count;
+      dst.is_shared = true;
+      return true;
+    }
+    if (src.is_shared || dst.is_shared || &src == &dst) return false;
+    dst.count += src.count;
+    src.is_shared = true;
+    return true;
+  }
+
+  const Replay& replay_;
+  std::vector<Held> held_;  // by end
+};
+
 /// Collectives that reduce: every rank brings a contribution to every slice, so only a relay can hold nothing (S5).
 void replay_reductions(Replay& replay) {
-  Contributions held(replay.rank_count(), end_count(replay.schedule));
+  TreeSums trees(replay);
+  std::optional<Contributions> all;
   for (std::size_t s = 0; s < replay.schedule.slices.size(); ++s) {
+    if (trees.pass(s)) continue;
+    if (end_count(replay.schedule) > max_ranks) {
+      replay.breaches.add(Rule::S6, TransferId(), [&] {
+        return fmt::format("slice {} is not added up along a tree, as sums of more than {} ranks must be", s,
+                           max_ranks);
+      });
+      continue;
+    }
+    if (!all) all.emplace(replay.rank_count(), end_count(replay.schedule));
+    Contributions& held = *all;
     held.reset();
     for (const TransferId id : replay.moves.of(s)) {
       const Transfer& transfer = replay.schedule.transfers[id.index()];

@@ -5,6 +5,7 @@
 #include "schedule/parts.h"
 #include "schedule/relays.h"
 #include "schedule/verify/breach_list.h"
+#include "schedule/verify/proven_ranks.h"
 
 namespace espalier {
 namespace {
@@ -18,8 +19,8 @@ bool check_whole(const Schedule& schedule, const Topology& topology, BreachList&
   if (collective.rank_count != topology.rank_count()) {
     breach(fmt::format("the schedule is for {} ranks and the topology has {}", collective.rank_count,
                        topology.rank_count()));
-  } else if (collective.rank_count > max_ranks) {
-    breach(fmt::format("{} ranks are past the limit of {}", collective.rank_count, max_ranks));
+  } else if (collective.rank_count > max_proven_ranks) {
+    breach(fmt::format("{} ranks are past the limit of {}", collective.rank_count, max_proven_ranks));
   } else if (has_root(collective.kind) && collective.root.index() >= collective.rank_count) {
     breach(fmt::format("the root {} is not one of the {} ranks", rank_or_none(collective.root), collective.rank_count));
   } else if (!has_root(collective.kind) && !collective.root.is_none()) {
@@ -37,7 +38,8 @@ bool check_whole(const Schedule& schedule, const Topology& topology, BreachList&
 /// S1 for the relays: nodes of the topology that are no ranks, each once. False when routes cannot be checked.
 bool check_relay_ids(const Schedule& schedule, const Topology& topology, BreachList& breaches) {
   const auto breach = [&](const std::string& text) { breaches.add(Rule::S1, TransferId(), [&] { return text; }); };
-  if (end_count(schedule) > max_ranks) breach(fmt::format("{} relays are past the limit", schedule.relays.size()));
+  if (end_count(schedule) > max_proven_ranks)
+    breach(fmt::format("{} relays are past the limit", schedule.relays.size()));
   std::vector<bool> seen(topology.node_count(), false);
   for (std::size_t i = 0; i < schedule.relays.size() && breaches.empty(); ++i) {
     const NodeId node = schedule.relays[i];
