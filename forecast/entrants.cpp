@@ -160,6 +160,20 @@ Loads loads_of(const planners::Candidate& candidate, const Topology& topology) {
   return loads;
 }
 
+Rational seconds_per_byte_of(const planners::Candidate& candidate, const Topology& topology) {
+  if (candidate.repaired != nullptr) return loads_of(candidate, topology).time_per_byte;
+  if (candidate.symmetric != nullptr) return planners::time_per_byte(*candidate.symmetric, topology);
+  if (candidate.walks.empty()) return compute_loads(candidate.schedule, topology).time_per_byte;
+  return compute_loads(make_outline(candidate.walks, topology), topology).time_per_byte * candidate.walks[0].steps();
+}
+
+planners::ChunkModel chunk_model_of(const planners::Candidate& candidate, const Topology& topology) {
+  if (candidate.repaired != nullptr) return candidate.chunks;
+  if (candidate.symmetric != nullptr) return planners::chunk_model(*candidate.symmetric, topology);
+  if (candidate.walks.empty()) return {candidate.schedule, topology};
+  return planners::ChunkModel::of_rings(candidate.walks, topology);
+}
+
 std::vector<bool> used_links(const planners::Candidate& candidate, const Topology& topology) {
   std::vector<bool> is_used(topology.link_count(), false);
   if (candidate.symmetric != nullptr) {

@@ -70,6 +70,12 @@ Result<planners::Candidates> only_candidate(Schedule schedule, const Topology& t
 /// What its links carry, in the units of described_schedule, by the ids of the topology that it is planned for.
 [[nodiscard]] Loads loads_of(const planners::Candidate& candidate, const Topology& topology);
 
+/// What its fullest link takes for each byte of the message, on that network or one that differs in rates alone.
+[[nodiscard]] Rational seconds_per_byte_of(const planners::Candidate& candidate, const Topology& topology);
+
+/// The choice of its chunks on such a network.
+[[nodiscard]] planners::ChunkModel chunk_model_of(const planners::Candidate& candidate, const Topology& topology);
+
 /// The links that its routes go over.
 [[nodiscard]] std::vector<bool> used_links(const planners::Candidate& candidate, const Topology& topology);
 

@@ -137,7 +137,7 @@ Result<const profile::Setting*> ProfiledRuns::find_setting(const Pair& pair, std
     const Picoseconds launch = profile::launch_of(options_.launch, pair.shape, topology_.rank_count(), hosts_, started);
     const Picoseconds overlap = options_.launch.overlap;
     const bool hides = overlap.count > 0;
-    const profile::Way way = on_ranks(*pair.way, pair.candidate->schedule.collective.kind, topology_.rank_count());
+    const profile::Way way = on_ranks(*pair.way, pair.candidate->collective().kind, topology_.rank_count());
     auto made = profile::make_setting(options_.profile, way, pair.protocol, hides ? Picoseconds{} : launch, topology_,
                                       machines_, channels);
     if (!made) return tl::unexpected(made.error());
@@ -148,7 +148,7 @@ Result<const profile::Setting*> ProfiledRuns::find_setting(const Pair& pair, std
 }
 
 Result<ProfiledRuns::Option*> ProfiledRuns::make_ready(const Pair& pair, Bytes size) {
-  const std::uint64_t shards = shards_of(pair.shape, pair.candidate->schedule.collective, machines_);
+  const std::uint64_t shards = shards_of(pair.shape, pair.candidate->collective(), machines_);
   const std::uint32_t all = channels_;
   // Where channels have no limit of their own, fewer of them change nothing.
   const bool are_limited = pair.way->most.front().bytes_per_second > 0;
@@ -171,13 +171,13 @@ Result<ProfiledRuns::Option*> ProfiledRuns::make_ready(const Pair& pair, Bytes s
       option->setting = *setting;
     }
   }
-  std::call_once(chunks->making, [&] { chunks->model.emplace(pair.candidate->schedule, option->setting->topology); });
+  std::call_once(chunks->making, [&] { chunks->model = chunk_model_of(*pair.candidate, option->setting->topology); });
   const std::scoped_lock lock(mutex_);
   if (option->chunks == nullptr) option->chunks = &*chunks->model;
   return option;
 }
 
-const Result<sim::RepeatingSimulator>& ProfiledRuns::find_simulator(Option& option) {
+const Result<CandidateSimulator>& ProfiledRuns::find_simulator(Option& option) {
   std::call_once(option.making, [&] {
     Option* first = nullptr;
     {
@@ -187,14 +187,11 @@ const Result<sim::RepeatingSimulator>& ProfiledRuns::find_simulator(Option& opti
     }
     const Topology& topology = option.setting->topology;
     const sim::CopyEngines engines = option.setting->endpoints.engines();
-    if (auto verified = planners::require_verified(*option.pair.candidate, topology_); !verified) {
-      option.simulator = tl::unexpected(verified.error());
-    } else if (first != &option) {
-      const Result<sim::RepeatingSimulator>& alike = find_simulator(*first);
+    if (first != &option) {
+      const Result<CandidateSimulator>& alike = find_simulator(*first);
       option.simulator = alike ? alike->on(topology, engines) : tl::unexpected(alike.error());
     } else {
-      option.simulator = sim::RepeatingSimulator::make_unverified(option.pair.candidate->schedule, topology, engines,
-                                                                  option.pair.candidate->symmetry);
+      option.simulator = CandidateSimulator::make(*option.pair.candidate, topology, engines);
     }
   });
   return *option.simulator;
@@ -236,7 +233,7 @@ planners::RunCosts ProfiledRuns::costs_of(const Option& option, Bytes size) cons
 KnownRuns::SimulateUntil ProfiledRuns::simulator_of(Option& option, Bytes size, const Cut& cut) {
   return
       [this, &option, how = options_of(option, size, cut)](Picoseconds deadline) -> Result<std::optional<sim::Report>> {
-        const Result<sim::RepeatingSimulator>& simulator = find_simulator(option);
+        const Result<CandidateSimulator>& simulator = find_simulator(option);
         if (!simulator) return tl::unexpected(simulator.error());
         auto report = simulator->run_until(how, deadline);
         const profile::Setting& setting = *option.setting;
@@ -270,7 +267,7 @@ Result<double> ProfiledRuns::counted_load(const planners::Candidate& candidate) 
     view_.channels = channels_;
   }
   const auto [load, is_new] = loads_.try_emplace(&candidate, 0.0);
-  if (is_new) load->second = to_double(compute_loads(candidate.schedule, *counted_).time_per_byte);
+  if (is_new) load->second = to_double(seconds_per_byte_of(candidate, *counted_));
   return load->second;
 }
 
@@ -295,7 +292,7 @@ const profile::NcclChoices* ProfiledRuns::choices_of(CollectiveKind kind) {
 
 /// By what NCCL's search finds where that is known; else by what its schedules put on the links.
 Result<double> ProfiledRuns::tuner_seconds_of(const Pair& pair, Bytes size) {
-  const CollectiveKind kind = pair.candidate->schedule.collective.kind;
+  const CollectiveKind kind = pair.candidate->collective().kind;
   const bool is_of_search = pair.shape == profile::Shape::ring || pair.shape == profile::Shape::tree ||
                             pair.shape == profile::Shape::nvls || pair.shape == profile::Shape::nvls_tree ||
                             pair.shape == profile::Shape::pat;
@@ -343,13 +340,13 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
   if (!ready) return tl::unexpected(ready.error());
   Option& best = **ready;
   const Pair& pair = best.pair;
-  const std::uint64_t shards = shards_of(pair.shape, pair.candidate->schedule.collective, machines_);
+  const std::uint64_t shards = shards_of(pair.shape, pair.candidate->collective(), machines_);
   const std::uint32_t channels = channels_used(*pair.way, channels_, size, shards);
   const double depth = depth_of(pair.shape, pair.protocol, topology_.rank_count(), machines_);
   Bytes chunk =
       options_.cut.chunk.value_or(chunk_of(*pair.way, channels, size, shards, best.chunks->largest_part(), depth));
   if (chunk.count == 0) chunk = best.chunks->choose(size);
-  if (!options_.cut.chunk && has_root(pair.candidate->schedule.collective.kind)) {
+  if (!options_.cut.chunk && has_root(pair.candidate->collective().kind)) {
     const double most = static_cast<double>(rooted_chunk.count) * channels * best.chunks->largest_part();
     chunk.count = std::min(chunk.count, static_cast<std::int64_t>(most));
   }

@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "forecast/entrants.h"
 #include "forecast/known_runs.h"
 #include "planners/chooser.h"
 #include "profile/nccl_choices.h"
 #include "profile/nccl_tuner.h"
 #include "profile/profile.h"
 #include "profile/setting.h"
-#include "sim/repeating_simulator.h"
 #include "sim/simulate.h"
 
 namespace espalier::forecast {
@@ -77,7 +77,7 @@ class ProfiledRuns : public planners::CandidateTimes {
     const profile::Setting* setting = nullptr;
     const planners::ChunkModel* chunks = nullptr;
     std::once_flag making;
-    std::optional<Result<sim::RepeatingSimulator>> simulator;  ///< Made by whoever runs it first.
+    std::optional<Result<CandidateSimulator>> simulator;  ///< Made by whoever runs it first.
   };
   /// What is known of a candidate's chunks in a setting, whatever its launch takes. Made by whoever asks first.
   struct KnownChunks {
@@ -92,7 +92,7 @@ class ProfiledRuns : public planners::CandidateTimes {
 
   [[nodiscard]] std::vector<Pair> pairs_of(const planners::Candidate& candidate) const;
   Result<Option*> make_ready(const Pair& pair, Bytes size);
-  const Result<sim::RepeatingSimulator>& find_simulator(Option& option);
+  const Result<CandidateSimulator>& find_simulator(Option& option);
   Result<std::vector<Option*>> make_all_ready(const std::vector<Pair>& pairs, Bytes size);
   Result<const profile::Setting*> find_setting(const Pair& pair, std::uint32_t channels, std::uint32_t started);
   [[nodiscard]] sim::Options options_of(const Option& option, Bytes size, const Cut& cut) const;

@@ -116,7 +116,7 @@ Result<planners::Candidates> plan(const Question& question, const PlanListener& 
   options.for_choice = !is_limited && (is_auto || names_variants);
   options.least_size = smallest_of(question, names_variants);
   options.named = question.algorithms;
-  options.may_be_unstored = question.forms != PlanForms::schedules && question.how.profile == nullptr && !is_limited;
+  options.may_be_unstored = question.forms != PlanForms::schedules && !is_limited;
   options.lost = question.lost;
   options.paths = question.paths.value_or(paths_of(question.how.profile));
   options.context.known = question.known;

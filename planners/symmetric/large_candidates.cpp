@@ -42,6 +42,26 @@ bool can_be_walked(const std::vector<RingWalk>& walks, const Topology& topology)
   return true;
 }
 
+bool is_of_nccl(std::string_view planner) { return planner.starts_with("nccl/"); }
+
+/// NCCL's algorithms that have plans of such machines, or why this one has none.
+Result<Candidate> nccl_candidate(const Planner& planner, const Topology& topology, const Collective& collective,
+                                 const Bound& bound) {
+  if (planner.name != "nccl/ring") {
+    return fail(ErrorCode::unsupported,
+                "past " + std::to_string(least_symmetric_ranks - 1) +
+                    " ranks only NCCL's rings have plans that need not be written down",
+                "use nccl/ring, or a part of the machine with --ranks");
+  }
+  auto walked = make_walked_ring(topology, collective, bound);
+  if (!walked) {
+    return fail(ErrorCode::unsupported, "NCCL's rings share links here, so that they cannot be walked",
+                "use a part of the machine with --ranks");
+  }
+  walked->planner = walked->schedule.algorithm = planner.name;
+  return *std::move(walked);
+}
+
 Result<Candidate> ring_candidate(const SymmetricPlan& packing, const Topology& topology) {
   if (auto walked = make_walked_ring(topology, packing.collective, packing.bound)) return *std::move(walked);
   return plan_symmetric_path(packing, topology).map([&](SymmetricPlan plan) {
@@ -61,6 +81,15 @@ Result<Candidates> repaired_candidates(const ParallelLinks& network, const Colle
   Candidates candidates{{}, {}, std::move(priced->bound), std::move(priced->solution)};
   for (const Planner& planner : planners) {
     const bool is_packing = planner.name == "packing";
+    if (is_of_nccl(planner.name)) {
+      auto made = nccl_candidate(planner, network.topology(), collective, candidates.bound);
+      if (made) {
+        candidates.made.push_back(*std::move(made));
+      } else {
+        candidates.refused.push_back({std::string(planner.name), made.error()});
+      }
+      continue;
+    }
     if (!is_packing && planner.name != "tree") {
       if (std::ranges::find(options.named, planner.name) == options.named.end()) continue;
       candidates.refused.push_back({std::string(planner.name), refusal().value()});
@@ -122,6 +151,8 @@ std::optional<Result<Candidates>> make_large_candidates(const ParallelLinks& net
       });
     } else if (planner.name == "ring") {
       made = ring_candidate(*packing, topology);
+    } else if (is_of_nccl(planner.name)) {
+      made = nccl_candidate(planner, topology, collective, packing->bound);
     } else if (std::ranges::find(options.named, planner.name) == options.named.end()) {
       continue;
     }
