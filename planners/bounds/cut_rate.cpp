@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/check.h"
+#include "planners/bounds/like_sinks.h"
 #include "topology/analysis/max_flow.h"
 
 namespace espalier::planners {
@@ -217,7 +218,7 @@ CutRate smallest_cut(const FlowNetwork& network, Rank root_rank) {
   CutRate around_root = rate_of(network, counts, std::move(only_root));
   if (around_root.capacity <= smallest.capacity) smallest = std::move(around_root);
   Feeder<Capacity> feeder(flow, root, static_cast<Capacity>(smallest.capacity));
-  for (const std::uint32_t sink : network.rank_vertices()) {
+  for (const std::uint32_t sink : like_sinks(network, root_rank)) {
     if (sink == network.vertex_of(root_rank)) continue;
     auto inside = feeder.find_violated(sink);
     if (!inside) continue;
@@ -232,7 +233,10 @@ CutRate smallest_cut(const FlowNetwork& network, Rank root_rank) {
 
 CutRate all_gather_cut(const FlowNetwork& network, std::span<const std::int64_t> parts) {
   const PartCounts counts(network, parts);
-  return largest_rate(network, counts, slowest_to_feed(network, counts, {}), network.rank_vertices());
+  const auto all = network.rank_vertices();
+  const std::vector<std::uint32_t> sinks =
+      parts.empty() ? like_sinks(network) : std::vector<std::uint32_t>(all.begin(), all.end());
+  return largest_rate(network, counts, slowest_to_feed(network, counts, {}), sinks);
 }
 
 CutRate gather_cut(const FlowNetwork& network, Rank root, std::span<const std::int64_t> parts) {
