@@ -15,7 +15,6 @@
 #include "planners/rank_limit.h"
 #include "planners/symmetric/large_candidates.h"
 #include "planners/symmetric/symmetric_plan.h"
-#include "schedule/verify/proven_ranks.h"
 #include "schedule/verify/verify.h"
 #include "topology/reachable.h"
 
@@ -265,11 +264,11 @@ Result<Candidates> make_candidates(const ParallelLinks& network, const Collectiv
   std::optional<ParallelLinks> of_software;
   if (options.paths == Paths::software) of_software.emplace(network.topology(), options.paths);
   const ParallelLinks& planned_on = of_software ? *of_software : network;
-  if (is_large && collective.rank_count <= max_proven_ranks && planned_on.has_every_path()) {
+  if (auto fits = check_rank_limit(collective); !fits) return tl::unexpected(fits.error());
+  if (is_large && planned_on.has_every_path()) {
     auto large = make_large_candidates(network, collective, planners, options, on_start);
     if (large) return *std::move(large);
   }
-  if (auto fits = check_rank_limit(collective); !fits) return tl::unexpected(fits.error());
   CandidateOptions with_solution = options;
   Candidates candidates;
   const auto find_bound = [&]() -> Result<void> {

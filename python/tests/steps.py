@@ -87,7 +87,7 @@ class Steps(unittest.TestCase):
             self.assertAlmostEqual(sum(theirs[part] for part in PARTS), simulated["step"], places=9)
         # 1 MiB over links of 20 GB/s ends while rank 1 computes its 200 us, and rank 0's message is there before them: 900 + 200 + 50.
         self.assertAlmostEqual(simulated["step"], 1150e-6, places=9)
-        names = {event["args"]["name"] for event in trace if event["ph"] == "M"}
+        names = {event["args"]["name"] for event in trace if event["name"] == "process_name"}
         self.assertEqual(names, {"measured rank 0", "measured rank 1", "simulated rank0", "simulated rank1"})
         self.assertEqual({event["pid"] for event in trace if event["name"] == "all_reduce"}, {0, 1, 2, 3})
 
