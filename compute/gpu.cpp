@@ -51,17 +51,17 @@ constexpr std::array all = {
     Gpu{"gh200", "NVIDIA GH200, 96 GB", 989.4 * T, 1978.9 * T, 494.7 * T, 66.9 * T, 4000 * GB, 96 * GB, 0.89, 132,
         0.752, 2.3e-6, 0.712, hopper_first, hopper_second, hopper_third},
     Gpu{"b200", "NVIDIA B200 SXM, 180 GB", 2250 * T, 4500 * T, 1100 * T, 75 * T, 7700 * GB, 180 * GB, 0.89, 148, 0.752,
-        2.3e-6, 0.70, blackwell, blackwell, blackwell},
+        2.3e-6, 0.70, blackwell, blackwell, blackwell, 9000 * T},
     Gpu{"gb200", "NVIDIA GB200, 186 GB", 2500 * T, 5000 * T, 1250 * T, 80 * T, 8000 * GB, 186 * GB, 0.89, 152, 0.752,
-        2.3e-6, 0.70, blackwell, blackwell, blackwell},
+        2.3e-6, 0.70, blackwell, blackwell, blackwell, 10000 * T},
     Gpu{"b300", "NVIDIA B300 SXM, 270 GB", 2250 * T, 4500 * T, 1100 * T, 75 * T, 7700 * GB, 270 * GB, 0.89, 148, 0.752,
-        2.3e-6, 0.70, blackwell, blackwell, blackwell},
+        2.3e-6, 0.70, blackwell, blackwell, blackwell, 13500 * T},
     Gpu{"gb300", "NVIDIA GB300, 279 GB", 2500 * T, 5000 * T, 1250 * T, 80 * T, 8000 * GB, 279 * GB, 0.89, 152, 0.752,
-        2.3e-6, 0.70, blackwell, blackwell, blackwell},
+        2.3e-6, 0.70, blackwell, blackwell, blackwell, 15000 * T},
     Gpu{"l40s", "NVIDIA L40S, 48 GB", 362 * T, 733 * T, 183 * T, 91.6 * T, 864 * GB, 48 * GB, 0.9, 142, 0.8, 2.3e-6,
         0.6, ada, ada, ada},
     Gpu{"rtx-pro-6000", "NVIDIA RTX PRO 6000 Blackwell, 96 GB", 503 * T, 1007 * T, 251 * T, 126 * T, 1597 * GB, 96 * GB,
-        0.9, 188, 0.8, 2.3e-6, 0.7, ada, ada, ada},
+        0.9, 188, 0.8, 2.3e-6, 0.7, ada, ada, ada, 2000 * T},
     Gpu{"mi250x", "AMD Instinct MI250X, a die of two, 64 GB", 191.5 * T, 0, 47.9 * T, 47.9 * T, 1638 * GB, 64 * GiB,
         0.8, 110, 0.7, 2.3e-6, 0.6, volta, ada, ada},
     Gpu{"mi300x", "AMD Instinct MI300X, 192 GB", 1307.4 * T, 2614.9 * T, 653.7 * T, 163.4 * T, 5300 * GB, 192 * GB, 0.8,
@@ -70,11 +70,13 @@ constexpr std::array all = {
         304, 0.6, 2.3e-6, 0.5, cdna3, cdna3, cdna3},
 };
 
-constexpr std::array<std::pair<std::string_view, Precision>, 5> precisions = {{{"fp8", Precision::fp8},
+constexpr std::array<std::pair<std::string_view, Precision>, 7> precisions = {{{"fp8", Precision::fp8},
                                                                                {"bf16", Precision::bf16},
                                                                                {"fp16", Precision::fp16},
                                                                                {"tf32", Precision::tf32},
-                                                                               {"fp32", Precision::fp32}}};
+                                                                               {"fp32", Precision::fp32},
+                                                                               {"fp4", Precision::fp4},
+                                                                               {"mxfp8", Precision::fp8}}};
 
 }  // namespace
 
@@ -92,6 +94,7 @@ std::string_view name_of(Precision precision) { return precisions[static_cast<st
 
 double bytes_of(Precision precision) {
   switch (precision) {
+    case Precision::fp4: return 0.5;
     case Precision::fp8: return 1;
     case Precision::bf16:
     case Precision::fp16: return 2;
@@ -103,6 +106,7 @@ double bytes_of(Precision precision) {
 
 double Gpu::peak(Precision precision) const {
   switch (precision) {
+    case Precision::fp4: return fp4 > 0 ? fp4 : peak(Precision::fp8);
     case Precision::fp8: return fp8 > 0 ? fp8 : bf16;
     case Precision::bf16:
     case Precision::fp16: return bf16;

@@ -9,7 +9,7 @@
 namespace espalier::compute {
 
 /// Types of numbers that matrices are multiplied in.
-enum class Precision : std::uint8_t { fp8, bf16, fp16, tf32, fp32 };
+enum class Precision : std::uint8_t { fp8, bf16, fp16, tf32, fp32, fp4 };
 
 /// Errors: invalid_input, with the names there are.
 Result<Precision> parse_precision(std::string_view name);
@@ -32,7 +32,7 @@ struct Gpu {
   std::string_view name;
   std::string_view what;
   double bf16 = 0;  ///< Operations per second at the peak; fp16 has the same.
-  double fp8 = 0;   ///< 0: it has none.
+  double fp8 = 0;   ///< 0: it has none. Microscaled formats (mxfp8) have the same.
   double tf32 = 0;
   double fp32 = 0;
   double memory_rate = 0;    ///< Bytes per second.
@@ -45,6 +45,7 @@ struct Gpu {
   AttentionRates first;      ///< Of the first fused kernels (FlashAttention 1, 2022).
   AttentionRates second;     ///< FlashAttention 2 (2023).
   AttentionRates third;      ///< The vendor's own and FlashAttention 3 (2024 on).
+  double fp4 = 0;            ///< 0: it has none. Of nvfp4 and mxfp4.
 
   [[nodiscard]] double peak(Precision precision) const;
   /// Bytes per second that kernels reach.

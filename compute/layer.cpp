@@ -22,7 +22,7 @@ class Adder {
     };
     time_.forward += seconds(tokens, columns, depth);
     time_.backward += seconds(tokens, depth, columns) + seconds(columns, depth, tokens);
-    if (precision == Precision::fp8) {  // What goes in is cast, and kept as it is and turned.
+    if (precision == Precision::fp8 || precision == Precision::fp4) {  // What goes in is cast, and kept as it is and turned.
       const auto rows = static_cast<double>(tokens * batch);
       stream(rows * static_cast<double>(depth) * constants::cast,
              rows * static_cast<double>(columns) * constants::cast);
@@ -186,6 +186,8 @@ HalfTime feed_forward_half(const Gpu& gpu, const ModelShape& model, const Slice&
   adder.host(model.is_gated);
   return adder.time();
 }
+
+double weights_seconds(const HalfTime& half) { return std::min(half.forward - half.core, half.backward / 2); }
 
 double together(double busy, double host) {
   const double a = busy * busy, b = host * host;

@@ -22,6 +22,9 @@ HalfTime attention_half(const Gpu& gpu, const ModelShape& model, const Slice& sl
 HalfTime feed_forward_half(const Gpu& gpu, const ModelShape& model, const Slice& slice, const Software& software,
                            bool is_dense);
 
+/// Of half a layer's backward pass: what gradients of weights take, as long as the forward pass's products.
+double weights_seconds(const HalfTime& half);
+
 /// What the host and the GPU take together where calls make each wait for the other now and then: the fourth power
 /// mean.
 double together(double busy, double host);

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "compute/attention.h"
+#include "compute/constants.h"
 #include "compute/gpu.h"
 
 namespace espalier::compute {
@@ -83,9 +84,14 @@ struct Software {
   bool has_dropout = false;
   double products = 1;  ///< Rate of products over that of today's libraries.
   double host = 1;      ///< How much longer than the measured host this one takes to launch.
+  double slowed = constants::slowed;                ///< Of computing, by calls beside it.
+  double last_bucket = constants::last_bucket;      ///< Of gradients' calls, that nothing is left to hide.
+  double tensor_hidden = constants::tensor_hidden;  ///< Of tensor ranks' calls, where they run beside products.
 
   /// Of activations, and of attention.
-  [[nodiscard]] Precision activations() const { return precision == Precision::fp8 ? Precision::bf16 : precision; }
+  [[nodiscard]] Precision activations() const {
+    return precision == Precision::fp8 || precision == Precision::fp4 ? Precision::bf16 : precision;
+  }
 };
 
 }  // namespace espalier::compute

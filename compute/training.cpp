@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "compute/constants.h"
 #include "compute/pipeline.h"
@@ -20,6 +22,14 @@ class Place {
 
   /// Of a layer: forward and backward, with its calls and with what the host takes.
   [[nodiscard]] BothWays layer(bool is_dense) const { return is_dense ? dense_ : sparse_; }
+
+  /// Of a layer's backward pass: gradients of weights, which take as long as the forward pass's products.
+  [[nodiscard]] double weights(bool is_dense) const {
+    if (plan_.order != Order::deferred_weights) return 0;
+    const HalfTime attention = attention_half(gpu_, plan_.model, plan_.slice, plan_.software);
+    const HalfTime other = feed_forward_half(gpu_, plan_.model, plan_.slice, plan_.software, is_dense);
+    return weights_seconds(attention) + weights_seconds(other);
+  }
 
   [[nodiscard]] double call(CallKind kind, const CallGroup& group, double bytes) const {
     return group.count > 1 && bytes > 0 && calls_ ? calls_(kind, group, bytes) : 0;
@@ -61,7 +71,7 @@ class Place {
   }
 
   [[nodiscard]] BothWays half_pass(bool is_dense) const {
-    const double hidden = plan_.overlaps_tensor ? constants::tensor_hidden : 0;
+    const double hidden = plan_.overlaps_tensor ? plan_.software.tensor_hidden : 0;
     const double tensor_time = tensor_calls() * (1 - hidden);
     const bool again = plan_.recompute == Recompute::full;
     const HalfTime attention = attention_half(gpu_, plan_.model, plan_.slice, plan_.software);
@@ -85,6 +95,7 @@ class Place {
 
 /// Layers of a stage, numbered along the model: the first ones have one more where they do not divide.
 std::int64_t layers_of_stage(const TrainingPlan& plan, std::int64_t stage) {
+  if (!plan.stage_layers.empty()) return plan.stage_layers[static_cast<std::size_t>(stage)];
   const std::int64_t stages = plan.pipeline * plan.virtual_stages;
   return plan.model.layers / stages + (stage < plan.model.layers % stages ? 1 : 0);
 }
@@ -170,6 +181,21 @@ Result<void> check(const TrainingPlan& plan) {
                             plan.pipeline * plan.virtual_stages),
                 "give more layers, or a shorter pipeline");
   }
+  if (plan.virtual_stages > 1 && plan.order != Order::alternating) {
+    return fail(ErrorCode::invalid_input, "only one forward, one backward in turn is interleaved",
+                "leave virtual_stages out, or the order");
+  }
+  if (!plan.stage_layers.empty()) {
+    const bool are_all = std::cmp_equal(plan.stage_layers.size(), plan.pipeline * plan.virtual_stages) &&
+                         std::ranges::min(plan.stage_layers) > 0 &&
+                         std::accumulate(plan.stage_layers.begin(), plan.stage_layers.end(), std::int64_t{0}) == model.layers;
+    if (!are_all) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("stage_layers are not {} numbers above zero whose sum is {} layers",
+                              plan.pipeline * plan.virtual_stages, model.layers),
+                  "give a number for each stage, along the model");
+    }
+  }
   if (plan.virtual_stages > 1 && plan.micro_batches() % plan.pipeline != 0) {
     return refuse("micro-batches", plan.micro_batches(), "pipeline", plan.pipeline);
   }
@@ -186,12 +212,7 @@ MemoryUse memory_of_place(const TrainingPlan& plan, std::int64_t place) {
   held.replicas = shards;
   held.sharers = plan.shards == Shards::full ? shards : 1;
   held.micro_batches = plan.micro_batches();
-  const std::int64_t behind = plan.pipeline - place - 1, all = plan.micro_batches() * plan.virtual_stages;
-  std::int64_t ahead = behind;
-  if (plan.virtual_stages > 1) {
-    ahead = plan.micro_batches() == plan.pipeline ? all : 2 * behind + (plan.virtual_stages - 1) * plan.pipeline;
-  }
-  const auto under_way = static_cast<double>(std::min(all, ahead + 1));
+  const auto under_way = static_cast<double>(plan.pipeline_order().under_way(place));
   const Counted layers = layers_of(plan, place);
   held.layers = under_way * (layers.dense + layers.sparse);
   held.dense_layers = under_way * layers.dense;
@@ -225,16 +246,13 @@ StepTime step_time(const Gpu& gpu, const TrainingPlan& plan, const CallSeconds& 
     const double gather = place.call(CallKind::all_gather, sharing, weights * element);
     const double scatter = place.call(CallKind::reduce_scatter, sharing, weights * of_gradient);
     const auto beside = [&](double computed, double called) {
-      const double slower = computed + constants::slowed * std::min(computed, called);
+      const double slower = computed + plan.software.slowed * std::min(computed, called);
       return std::max(slower, called);
     };
     return BothWays{beside(layer.forward, gather), beside(layer.backward, gather + scatter)};
   };
   const Weights first = weights_of_place(plan, 0);
-  PipelineShape shape;
-  shape.places = plan.pipeline;
-  shape.virtual_stages = plan.virtual_stages;
-  shape.micro_batches = plan.micro_batches();
+  PipelineShape shape{plan.pipeline_order(), {}, {}, 0};
   const std::int64_t stages = plan.pipeline * plan.virtual_stages;
   const BothWays dense = with_gathers(place.layer(true), first.largest_layer);
   const BothWays sparse = with_gathers(place.layer(false), first.largest_layer);
@@ -247,6 +265,7 @@ StepTime step_time(const Gpu& gpu, const TrainingPlan& plan, const CallSeconds& 
       time.backward += ends.backward;
     }
     shape.stages.push_back(time);
+    shape.weights.push_back(layers.dense * place.weights(true) + layers.sparse * place.weights(false));
   }
   // Tensor ranks send a part each, and gather the whole behind.
   const double boundary = place.activations() / static_cast<double>(plan.slice.tensor);
@@ -305,9 +324,9 @@ StepTime step_time(const Gpu& gpu, const TrainingPlan& plan, const CallSeconds& 
       added += place.call(CallKind::all_reduce, groups, most.shared / static_cast<double>(sharing.count) * of_gradient);
     }
   }
-  const auto exposed = [](double called, bool overlaps, double beside) {
+  const auto exposed = [&](double called, bool overlaps, double beside) {
     if (!overlaps) return called;
-    return std::max(called * constants::last_bucket, called - (1 - constants::slowed) * beside);
+    return std::max(called * plan.software.last_bucket, called - (1 - plan.software.slowed) * beside);
   };
   step.data = exposed(added, plan.overlaps_gradients && !is_full, last_backward) +
               exposed(gathered, plan.overlaps_parameters && !is_full, next_forward);

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "compute/layer.h"
 #include "compute/memory.h"
+#include "compute/pipeline.h"
 
 namespace espalier::compute {
 
@@ -34,6 +35,8 @@ struct TrainingPlan {
   Recompute recompute = Recompute::none;
   std::int64_t pipeline = 1;
   std::int64_t virtual_stages = 1;
+  Order order = Order::alternating;
+  std::vector<std::int64_t> stage_layers;  ///< By stage, along the model; empty: as even as they go.
   std::int64_t data = 1;
   std::int64_t batch = 1;  ///< Sequences of a step, of all ranks together.
   Shards shards = Shards::none;
@@ -45,6 +48,7 @@ struct TrainingPlan {
 
   [[nodiscard]] std::int64_t ranks() const { return slice.tensor * slice.context * pipeline * data; }
   [[nodiscard]] std::int64_t micro_batches() const { return batch / (data * slice.micro_batch); }
+  [[nodiscard]] PipelineOrder pipeline_order() const { return {pipeline, virtual_stages, micro_batches(), order}; }
 };
 
 /// What a step is predicted to take.

@@ -34,6 +34,23 @@ std::int64_t Members::whole(const char* key, std::int64_t otherwise, std::int64_
   return otherwise;
 }
 
+std::vector<std::int64_t> Members::wholes(const char* key) {
+  const nlohmann::json* const value = find(key);
+  if (value == nullptr) return {};
+  std::vector<std::int64_t> read;
+  bool are_whole = value->is_array() && !value->empty();
+  for (std::size_t i = 0; are_whole && i < value->size(); ++i) {
+    are_whole = (*value)[i].is_number_integer() && (*value)[i].get<std::int64_t>() >= 0 &&
+                (*value)[i].get<std::int64_t>() <= max_whole;
+    if (are_whole) read.push_back((*value)[i].get<std::int64_t>());
+  }
+  if (!are_whole) {
+    refuse(fmt::format("'{}' is {}", key, value->dump().substr(0, 60)),
+           fmt::format("a list of whole numbers up to {}", max_whole));
+  }
+  return read;
+}
+
 std::int64_t Members::needed(const char* key, std::int64_t least) {
   if (!object_.contains(key)) refuse(fmt::format("'{}' is missing", key), fmt::format("give \"{}\": a number", key));
   return whole(key, least, least);

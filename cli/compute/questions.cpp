@@ -81,6 +81,9 @@ compute::Software read_software(Members& members) {
   software.has_dropout = members.flag("dropout", false);
   software.products = members.number("products", 1);
   software.host = members.number("host", 1);
+  software.slowed = members.number("slowed", software.slowed);
+  software.last_bucket = members.number("last_bucket", software.last_bucket);
+  software.tensor_hidden = members.number("tensor_hidden", software.tensor_hidden);
   return software;
 }
 
@@ -160,6 +163,42 @@ Result<ordered_json> answer_step(const compute::Gpu& gpu, const json& asked) {
   return ordered_json{{"seconds", seconds}, {"peak_bytes", use.total()}, {"fits", use.total() <= gpu.memory}};
 }
 
+/// `gpu`: a name, or one that is like a known GPU but for what it says itself.
+Result<compute::Gpu> read_gpu(Members& members) {
+  const json* const asked = members.find("gpu");
+  if (asked == nullptr || !asked->is_object()) {
+    const auto known = compute::find_gpu(members.text("gpu", "h100-sxm"));
+    if (!known) return tl::unexpected(known.error());
+    return **known;
+  }
+  Members own(*asked, "gpu");
+  const auto like = compute::find_gpu(own.text("like", "h100-sxm"));
+  if (!like) return tl::unexpected(like.error());
+  compute::Gpu gpu = **like;
+  constexpr std::array<std::pair<const char*, double compute::Gpu::*>, 11> rates = {
+      {{"bf16", &compute::Gpu::bf16},
+       {"fp8", &compute::Gpu::fp8},
+       {"fp4", &compute::Gpu::fp4},
+       {"tf32", &compute::Gpu::tf32},
+       {"fp32", &compute::Gpu::fp32},
+       {"memory_rate", &compute::Gpu::memory_rate},
+       {"memory", &compute::Gpu::memory},
+       {"memory_part", &compute::Gpu::memory_part},
+       {"tile_part", &compute::Gpu::tile_part},
+       {"tile_overhead", &compute::Gpu::tile_overhead},
+       {"sustained", &compute::Gpu::sustained}}};
+  for (const auto& [key, place] : rates) gpu.*place = own.number(key, gpu.*place);
+  gpu.multiprocessors = static_cast<int>(std::min<std::int64_t>(own.whole("multiprocessors", gpu.multiprocessors, 1),
+                                                                std::int64_t{1} << 20U));
+  const double attention = own.number("attention", 1);
+  for (compute::AttentionRates* const rates_of : {&gpu.first, &gpu.second, &gpu.third}) {
+    rates_of->forward *= attention;
+    rates_of->backward *= attention;
+  }
+  if (auto checked = own.finish(); !checked) return tl::unexpected(checked.error());
+  return gpu;
+}
+
 }  // namespace
 
 Workload read_workload(Members& members) {
@@ -178,8 +217,7 @@ Workload read_workload(Members& members) {
 Result<ordered_json> answer_question(const json& question) {
   if (!question.is_object()) return fail(ErrorCode::invalid_input, "a question is an object", "see docs/compute.md");
   Members members(question, "question");
-  const std::string name = members.text("gpu", "h100-sxm");
-  const auto gpu = compute::find_gpu(name);
+  const auto gpu = read_gpu(members);
   if (!gpu) return tl::unexpected(gpu.error());
   using Answerer = Result<ordered_json> (*)(const compute::Gpu&, const json&);
   constexpr std::array<std::pair<const char*, Answerer>, 5> kinds = {{{"product", answer_product},
@@ -191,7 +229,7 @@ Result<ordered_json> answer_question(const json& question) {
     const json* const asked = members.find(kind);
     if (asked == nullptr) continue;
     if (!asked->is_object()) return fail(ErrorCode::invalid_input, fmt::format("'{}' is an object", kind));
-    return answer(**gpu, *asked);
+    return answer(*gpu, *asked);
   }
   if (auto checked = members.finish(); !checked) return tl::unexpected(checked.error());
   return fail(ErrorCode::invalid_input, "the question asks nothing",

@@ -26,6 +26,8 @@ class Members {
   std::int64_t whole(const char* key, std::int64_t otherwise, std::int64_t least = 0);
   /// One that must be there.
   std::int64_t needed(const char* key, std::int64_t least = 1);
+  /// A list of them; empty where it is left out.
+  std::vector<std::int64_t> wholes(const char* key);
   double number(const char* key, double otherwise);
   bool flag(const char* key, bool otherwise);
   std::string text(const char* key, const std::string& otherwise);

@@ -20,6 +20,10 @@ constexpr std::array<std::pair<std::string_view, compute::CallKind>, 5> call_nam
      {"all_gather", compute::CallKind::all_gather},
      {"all_to_all", compute::CallKind::all_to_all},
      {"send_recv", compute::CallKind::send}}};
+constexpr std::array<std::pair<std::string_view, compute::Order>, 3> order_names = {
+    {{"1f1b", compute::Order::alternating},
+     {"gpipe", compute::Order::forwards_first},
+     {"zero-bubble", compute::Order::deferred_weights}}};
 constexpr std::array<std::pair<std::string_view, compute::Shards>, 4> shard_names = {
     {{"none", compute::Shards::none},
      {"optimizer", compute::Shards::optimizer},
@@ -110,6 +114,8 @@ compute::TrainingPlan read_plan(Members& members) {
   plan.recompute = workload.recompute;
   plan.pipeline = members.whole("pipeline", 1, 1);
   plan.virtual_stages = members.whole("virtual_stages", 1, 1);
+  plan.order = named(members, "schedule", order_names, plan.order);
+  plan.stage_layers = members.wholes("stage_layers");
   plan.data = members.whole("data", 1, 1);
   plan.batch = members.needed("batch");
   plan.shards = named(members, "sharding", shard_names, plan.shards);

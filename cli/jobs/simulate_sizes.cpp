@@ -7,6 +7,7 @@
 
 #include "cli/jobs/plan_shown.h"
 #include "cli/output/progress.h"
+#include "cli/reports/error_ranges.h"
 #include "forecast/entrants.h"
 
 namespace espalier::cli {
@@ -79,6 +80,11 @@ OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags&
                             std::ranges::any_of(simulation.algorithms, forecast::is_nccl_algorithm);
     return flags.algorithms.find(refusal.planner) == std::string::npos && (is_of_many || !flags.algorithms.empty());
   });
+  if (options.profile) {
+    auto errors = find_errors(simulation, *options.profile, flags.profile.version);
+    if (!errors) return stop(errors.error());
+    simulation.errors = *std::move(errors);
+  }
   if (prediction.draws.count > 0) {
     Progress progress(console, "drawing paths", simulation.algorithms.size() * prediction.draws.count);
     simulation.draws = prediction.draws;

@@ -11,6 +11,7 @@
 #include "cli/output/describe_repaired.h"
 #include "cli/output/table.h"
 #include "cli/reports/describe_bound.h"
+#include "cli/reports/error_ranges.h"
 #include "sim/core/utilisation.h"
 
 namespace espalier::cli {
@@ -183,6 +184,7 @@ std::string simulation_text(const Simulation& simulation) {
     text +=
         fmt::format("# crossover: {} -> {} at {}\n", crossover.from, crossover.to, format_rounded_size(crossover.size));
   }
+  text += errors_text(simulation);
   text += limits_text(simulation);
   const auto is_repaired = [](const forecast::CandidateRun& result) {
     return !repaired_text(*result.candidate).empty();
@@ -213,8 +215,10 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   }
   document["bound"] = bound_json(simulation.bound, simulation.collective, *simulation.topology);
   document["results"] = nlohmann::ordered_json::array();
-  for (const forecast::CandidateRun& result : simulation.results)
-    document["results"].push_back(result_json(result, simulation));
+  for (std::size_t i = 0; i < simulation.results.size(); ++i) {
+    document["results"].push_back(result_json(simulation.results[i], simulation));
+    if (auto range = range_json(simulation, i); !range.is_null()) document["results"].back()["range"] = std::move(range);
+  }
   document["winners"] = nlohmann::ordered_json::array();
   for (const std::size_t winner : simulation.winners) {
     const forecast::CandidateRun& result = simulation.results[winner];

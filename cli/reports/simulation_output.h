@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -7,8 +8,15 @@
 #include "cli/output/table.h"
 #include "forecast/answer.h"
 #include "forecast/ecmp_runs.h"
+#include "forecast/measured_errors.h"
 
 namespace espalier::cli {
+
+/// What is known of errors of predictions at each size of a simulation; nothing without a profile.
+struct SimulationErrors {
+  std::shared_ptr<const forecast::MeasuredErrors> classes;
+  std::vector<forecast::ErrorRange> by_size;  ///< They point into `classes`.
+};
 
 /// Everything that `simulate` found, ready to be shown.
 struct Simulation : forecast::Answer {
@@ -22,6 +30,7 @@ struct Simulation : forecast::Answer {
   std::string type;           ///< Element type.
   std::int64_t element_size = 4;
   std::vector<Bytes> sizes;
+  SimulationErrors errors;
 };
 
 Table simulation_table(const Simulation& simulation);

@@ -8,6 +8,7 @@
 #include "cli/output/table.h"
 #include "cli/verbs/commands.h"
 #include "compute/gpu.h"
+#include "compute/model.h"
 
 namespace espalier::cli {
 namespace {
@@ -48,8 +49,17 @@ nlohmann::ordered_json gpus_document() {
                                 {"fp32", gpu.fp32},
                                 {"memory", gpu.memory},
                                 {"memory_rate", gpu.memory_rate},
-                                {"multiprocessors", gpu.multiprocessors}});
+                                {"multiprocessors", gpu.multiprocessors},
+                                {"fp4", gpu.fp4},
+                                {"memory_part", gpu.memory_part},
+                                {"tile_part", gpu.tile_part},
+                                {"tile_overhead", gpu.tile_overhead},
+                                {"sustained", gpu.sustained}});
   }
+  const compute::Software software;
+  document["software"] = {{"slowed", software.slowed},
+                          {"last_bucket", software.last_bucket},
+                          {"tensor_hidden", software.tensor_hidden}};
   return document;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <utility>
 
@@ -179,6 +180,77 @@ bool read_computing(ScenarioContext& context, const Fields& fields, TrainingMode
   return is_fine && (utilisation || !fields.has("utilisation"));
 }
 
+/// One of some names. False where another is written.
+template <class T, std::size_t N>
+bool read_named(ScenarioContext& context, const Fields& fields, std::string_view key,
+                const std::array<std::pair<std::string_view, T>, N>& names, T& place) {
+  const auto written = fields.text(key);
+  if (!written) return !fields.has(key);
+  std::vector<std::string_view> known;
+  for (const auto& [name, value] : names) {
+    known.push_back(name);
+    if (name != *written) continue;
+    place = value;
+    return true;
+  }
+  context.error(fields.mark_of(key), scenario_codes::unknown_name,
+                fmt::format("there is no {} '{}'", key, written->substr(0, 60)), suggest(*written, known));
+  return false;
+}
+
+/// `recompute`: false, true or full, or selective.
+bool read_recompute(const Fields& fields, TrainingModel& model) {
+  if (const auto all = fields.text("recompute"); all && (*all == "selective" || *all == "full" || *all == "none")) {
+    model.recomputes = *all == "full";
+    model.recomputes_attention = *all == "selective";
+    return true;
+  }
+  const auto all = fields.boolean("recompute");
+  model.recomputes = all.value_or(false);
+  return all || !fields.has("recompute");
+}
+
+bool read_stage_layers(ScenarioContext& context, Value list, TrainingModel& model) {
+  bool are_whole = list.is_list() && list.size() > 0;
+  for (std::size_t i = 0; are_whole && i < list.size(); ++i) {
+    const std::string_view text = list.item(i).text();
+    std::int64_t layers = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), layers);
+    are_whole = error == std::errc() && end == text.data() + text.size() && layers >= 1 && layers <= most_layers;
+    model.stage_layers.push_back(layers);
+  }
+  if (are_whole) return true;
+  context.error(list.mark(), scenario_codes::training_refused, "'stage_layers' is no list of whole numbers above zero",
+                "give a number for each stage, along the model: 'stage_layers: [9, 8, 8, 7]'");
+  return false;
+}
+
+/// `precision`, `schedule` and `stage_layers`.
+bool read_order(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
+  constexpr std::array<std::pair<std::string_view, compute::Order>, 3> orders = {
+      {{"1f1b", compute::Order::alternating},
+       {"gpipe", compute::Order::forwards_first},
+       {"zero-bubble", compute::Order::deferred_weights}}};
+  bool is_fine = read_named(context, fields, "schedule", orders, model.order);
+  if (const auto name = fields.text("precision")) {
+    const auto precision = compute::parse_precision(*name);
+    if (precision) {
+      model.precision = *precision;
+    } else {
+      context.error(fields.mark_of("precision"), scenario_codes::unknown_name, precision.error().message,
+                    precision.error().help);
+      is_fine = false;
+    }
+    if (model.gpu == nullptr) {
+      context.error(fields.mark_of("precision"), read_codes::keys_conflict, "'precision' is of a gpu",
+                    "write 'gpu: h100-sxm' and the like beside it, or leave it out");
+      is_fine = false;
+    }
+  }
+  if (!fields.has("stage_layers")) return is_fine && (model.precision || !fields.has("precision"));
+  return read_stage_layers(context, fields.find("stage_layers"), model) && is_fine;
+}
+
 /// A step on a known GPU fits into its memory. With --split each row says it instead.
 bool fits_memory(ScenarioContext& context, const Fields& fields, const TrainingModel& model) {
   if (model.gpu == nullptr || context.options.parallelism) return true;
@@ -206,7 +278,8 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   is_fine = read_experts(context, fields, model) && is_fine;
   is_fine = read_computing(context, fields, model) && is_fine;
   model.gated = fields.boolean("gated").value_or(model.gated);
-  model.recomputes = fields.boolean("recompute").value_or(false);
+  is_fine = read_recompute(fields, model) && is_fine;
+  is_fine = read_order(context, fields, model) && is_fine;
   model.sequence_parallel = fields.boolean("sequence_parallel").value_or(false);
   const auto type = read_type(context, fields, "type");
   const auto gradients = read_type(context, fields, "gradients");

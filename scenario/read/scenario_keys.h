@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 3> group = {"ranks", "of", "across"};
 constexpr std::array<std::string_view, 13> collective = {"name",  "collective", "group",      "size",  "type",
                                                          "chunk", "algorithm",  "root",       "start", "repeat",
                                                          "gap",   "gossip",     "compression"};
-constexpr std::array<std::string_view, 38> training = {"ranks",
+constexpr std::array<std::string_view, 41> training = {"ranks",
                                                        "trace",
                                                        "spmd",
                                                        "layers",
@@ -54,7 +54,10 @@ constexpr std::array<std::string_view, 38> training = {"ranks",
                                                        "gossip",
                                                        "compression",
                                                        "gpu",
-                                                       "model"};
+                                                       "model",
+                                                       "precision",
+                                                       "schedule",
+                                                       "stage_layers"};
 constexpr std::array<std::string_view, 10> experts = {"count",   "skew",    "matrix",   "dispatch", "precision",
                                                       "combine", "changes", "capacity", "layers",   "placement"};
 constexpr std::array<std::string_view, 3> gossip = {"accuracy", "rounds", "graph"};

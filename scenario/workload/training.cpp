@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 #include "scenario/workload/training_step.h"
 
@@ -23,9 +25,10 @@ struct Division {
 
 Result<void> check_divisions(const TrainingModel& model) {
   const std::int64_t kv_heads = model.kv_heads == 0 ? model.heads : model.kv_heads;
+  const bool has_list = !model.stage_layers.empty();
   const Division divisions[] = {
-      {"layers", model.layers, "pipeline", model.pipeline},
-      {"layers", model.layers, "pipeline x virtual_stages", model.pipeline * model.virtual_stages},
+      {"layers", model.layers, "pipeline", has_list ? 1 : model.pipeline},
+      {"layers", model.layers, "pipeline x virtual_stages", has_list ? 1 : model.stages()},
       {"hidden", model.hidden, "heads", model.heads},
       {"heads", model.heads, "kv_heads", kv_heads},
       {"heads", model.heads, "tensor", model.tensor},
@@ -43,10 +46,25 @@ Result<void> check_divisions(const TrainingModel& model) {
                                  division.part_name, division.part),
                      fmt::format("make {} a multiple of {}", division.whole_name, division.part_name));
   }
+  if (has_list) {
+    const auto sum = std::accumulate(model.stage_layers.begin(), model.stage_layers.end(), std::int64_t{0});
+    if (std::cmp_not_equal(model.stage_layers.size(), model.stages()) || sum != model.layers) {
+      return bad_model(fmt::format("stage_layers has {} stages with {} layers, and the model {} stages with {} layers",
+                                   model.stage_layers.size(), sum, model.stages(), model.layers),
+                       "give a number for each of pipeline x virtual_stages stages, along the model");
+    }
+  }
+  if (model.virtual_stages > 1 && model.order != compute::Order::alternating) {
+    return bad_model("virtual_stages is given, and only 'schedule: 1f1b' is interleaved", "leave one of the two out");
+  }
+  if (model.order == compute::Order::deferred_weights && model.sharding == Sharding::full) {
+    return bad_model("'schedule: zero-bubble' puts gradients off, and 'sharding: full' adds them after every layer",
+                     "use 'sharding: optimizer', or 'schedule: 1f1b'");
+  }
   if (model.virtual_stages > 1 && model.pipeline == 1) {
     return bad_model("virtual_stages is given, but there is no pipeline", "give pipeline, or leave virtual_stages out");
   }
-  const std::int64_t micro_batches = model.batch / (model.data * model.micro_batch);
+  const std::int64_t micro_batches = model.micro_batches();
   if (model.virtual_stages > 1 && micro_batches % model.pipeline != 0) {
     return bad_model(
         fmt::format("{} micro-batches cannot be interleaved: pipeline is {}", micro_batches, model.pipeline),
@@ -84,7 +102,7 @@ Result<void> check_size(const TrainingModel& model, std::size_t most_tasks) {
   const __int128 micro_batches = model.batch / (model.data * model.micro_batch);
   const __int128 per_layer = 2 * (4 + (model.sequence_parallel ? 4 : 2) + (model.experts > 0 ? 2 : 0) +
                                   (model.recomputes ? 2 : 0) + (model.sharding == Sharding::full ? 2 : 0));
-  const __int128 tasks = (per_layer * (model.layers / model.pipeline) + 8 * model.virtual_stages) * micro_batches *
+  const __int128 tasks = (per_layer * (model.layers / model.pipeline + 1) + 8 * model.virtual_stages) * micro_batches *
                          model.tensor * model.pipeline * model.data * model.steps;
   if (tasks > static_cast<__int128>(most_tasks)) {
     return fail(ErrorCode::too_large,

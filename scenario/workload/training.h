@@ -9,6 +9,7 @@
 #include "base/element.h"
 #include "base/result.h"
 #include "compute/gpu.h"
+#include "compute/pipeline.h"
 #include "scenario/workload/averaging.h"
 #include "scenario/workload/expert_routing.h"
 #include "scenario/workload/flop_rate.h"
@@ -42,20 +43,24 @@ struct TrainingModel {
   ElementType type = ElementType::bfloat16;       ///< Of parameters and activations.
   ElementType gradients = ElementType::bfloat16;  ///< Of gradients when they are added.
 
-  const compute::Gpu* gpu = nullptr;         ///< What a rank computes on; null: `rate` and `utilisation_ppm` say.
-  FlopRate rate;                             ///< Of one rank, at its peak.
-  std::int32_t utilisation_ppm = 1'000'000;  ///< The part of the peak that its kernels reach.
-  bool has_utilisation = false;              ///< It counts, whatever the GPU.
-  Bytes memory;                              ///< Of one rank; zero: not said.
-  bool recomputes = false;                   ///< Activations are computed again in the backward pass.
+  const compute::Gpu* gpu = nullptr;            ///< What a rank computes on; null: `rate` and `utilisation_ppm` say.
+  FlopRate rate;                                ///< Of one rank, at its peak.
+  std::int32_t utilisation_ppm = 1'000'000;     ///< The part of the peak that its kernels reach.
+  bool has_utilisation = false;                 ///< It counts, whatever the GPU.
+  Bytes memory;                                 ///< Of one rank; zero: not said.
+  bool recomputes = false;                      ///< Activations are computed again in the backward pass.
+  bool recomputes_attention = false;            ///< Attention between its products alone is.
+  std::optional<compute::Precision> precision;  ///< Of the large products on a GPU, where it is not that of `type`.
   Picoseconds optimizer;  ///< How long the update of the parameters takes; zero with a GPU: as it is predicted.
 
   std::int64_t tensor = 1;          ///< T: ranks that share each layer.
   bool sequence_parallel = false;   ///< Between shared layers each of them keeps its part of the sequence.
   std::int64_t pipeline = 1;        ///< P: ranks that share the layers one behind the other.
   std::int64_t virtual_stages = 1;  ///< V: stages of a rank; above 1 the pipeline is interleaved.
-  std::int64_t data = 0;            ///< D: replicas; 0: as many as the ranks make.
-  std::int64_t expert = 1;          ///< E: ranks of a data-parallel group that share the experts.
+  compute::Order order = compute::Order::alternating;
+  std::vector<std::int64_t> stage_layers;  ///< By stage, along the model; empty: all the same.
+  std::int64_t data = 0;                   ///< D: replicas; 0: as many as the ranks make.
+  std::int64_t expert = 1;                 ///< E: ranks of a data-parallel group that share the experts.
   Sharding sharding = Sharding::none;
   Bytes bucket{std::int64_t{1} << 62};  ///< Gradients are added when so many bytes are there; at least a layer's.
   Averaging averaging;                  ///< Of gradients.
@@ -70,6 +75,27 @@ struct TrainingModel {
   Bytes data_chunk;
   Bytes expert_chunk;
   Bytes pipeline_chunk;
+
+  [[nodiscard]] std::int64_t stages() const { return pipeline * virtual_stages; }
+  [[nodiscard]] std::int64_t layers_of(std::int64_t stage) const {
+    return stage_layers.empty() ? layers / stages() : stage_layers[static_cast<std::size_t>(stage)];
+  }
+  /// How many layers are before a stage.
+  [[nodiscard]] std::int64_t first_layer_of(std::int64_t stage) const {
+    std::int64_t sum = 0;
+    for (std::int64_t before = 0; before < stage; ++before) sum += layers_of(before);
+    return sum;
+  }
+  /// Of all stages of a place.
+  [[nodiscard]] std::int64_t layers_at(std::int64_t place) const {
+    std::int64_t sum = 0;
+    for (std::int64_t stage = place; stage < stages(); stage += pipeline) sum += layers_of(stage);
+    return sum;
+  }
+  [[nodiscard]] std::int64_t micro_batches() const { return batch / (data * micro_batch); }
+  [[nodiscard]] compute::PipelineOrder pipeline_order() const {
+    return {pipeline, virtual_stages, micro_batches(), order};
+  }
 };
 
 /// How a model is spread over ranks: its T, P, D and E.
@@ -122,17 +148,17 @@ Picoseconds compute_time(const TrainingModel& model, __int128 flops);
 
 /// Adds training steps to a job, on these ranks of the topology.
 ///
-/// Pipeline: one forward, one backward in turn (1F1B: P - p - 1 forwards ahead in stage p); a stage sends activations
-/// and gradients while it goes on computing. With V stages to a rank, rank p has the stages p, P + p, 2 P + p, ... of
-/// V P, and passes P micro-batches through one of them before it turns to the next; 2 (P - p - 1) + (V - 1) P
-/// forwards ahead (D. Narayanan et al., SC 2021, section 2.2.2; NVIDIA/Megatron-LM, schedules.py,
-/// forward_backward_pipelining_with_interleaving). Tensor: an all_reduce behind attention and behind feed-forward,
-/// forward and backward; with `sequence_parallel` an all_gather before and a reduce_scatter behind each (V. Korthikanti
-/// et al., "Reducing activation recomputation in large transformer models", MLSys 2023). Experts: an all_to_all before
-/// and behind the feed-forward part. Data: gradients are added bucket by bucket during the last micro-batch's backward
-/// pass, by `averager` where one is given. Errors: invalid_input when sizes do not divide each other, naming them, or
-/// when the averager would have nothing to do; those of the averager; too_large past `most_tasks`. `routed`: what a
-/// routing makes of it.
+/// Pipeline: as `order` says (compute/pipeline.h), usually one forward, one backward in turn (P - p - 1 forwards ahead
+/// in stage p); a stage sends activations and gradients while it goes on computing. With V stages to a rank, rank p has
+/// the stages p, P + p, 2 P + p, ... of V P, and passes P micro-batches through one of them before it turns to the
+/// next; 2 (P - p - 1) + (V - 1) P forwards ahead (D. Narayanan et al., SC 2021, section 2.2.2; NVIDIA/Megatron-LM,
+/// schedules.py, forward_backward_pipelining_with_interleaving). Tensor: an all_reduce behind attention and behind
+/// feed-forward, forward and backward; with `sequence_parallel` an all_gather before and a reduce_scatter behind each
+/// (V. Korthikanti et al., "Reducing activation recomputation in large transformer models", MLSys 2023). Experts: an
+/// all_to_all before and behind the feed-forward part. Data: gradients are added bucket by bucket during the last
+/// micro-batch's backward pass, by `averager` where one is given. Errors: invalid_input when sizes do not divide each
+/// other, naming them, or when the averager would have nothing to do; those of the averager; too_large past
+/// `most_tasks`. `routed`: what a routing makes of it.
 Result<void> add_training(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks,
                           std::size_t most_tasks = max_tasks, Averager* averager = nullptr,
                           std::optional<RoutingFigures>* routed = nullptr);

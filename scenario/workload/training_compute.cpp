@@ -14,11 +14,23 @@ Picoseconds rounded(double seconds) { return {static_cast<std::int64_t>(std::cei
 ComputeTimes by_rate(const TrainingModel& model) {
   const LayerCost cost = cost_of_layer(model);
   const int again = model.recomputes ? 3 : 2;
+  const auto tokens = static_cast<__int128>(model.micro_batch) * model.sequence;
+  const __int128 scores = tokens * 4 * model.sequence * model.hidden;
+  const bool defers = model.order == compute::Order::deferred_weights;
+  // Gradients of weights take as many operations as the products of the forward pass.
+  const __int128 of_attention = defers ? tokens * 2 * cost.attention_parameters : 0;
+  const __int128 of_feed_forward = defers ? cost.feed_forward_flops : 0;
   ComputeTimes times;
+  times.weights = compute_time(model, of_attention + of_feed_forward);
   for (const bool is_back : {false, true}) {
     const int passes = is_back ? again : 1;
-    times.attention[is_back] = compute_time(model, cost.attention_flops * passes);
-    times.feed_forward[is_back] = compute_time(model, cost.feed_forward_flops * passes);
+    __int128 attention = cost.attention_flops * passes, other = cost.feed_forward_flops * passes;
+    if (is_back) {
+      attention += (model.recomputes_attention ? scores : 0) - of_attention;
+      other -= of_feed_forward;
+    }
+    times.attention[is_back] = compute_time(model, attention);
+    times.feed_forward[is_back] = compute_time(model, other);
     if (model.vocabulary > 0) times.output[is_back] = compute_time(model, output_flops(model) * (is_back ? 2 : 1));
   }
   times.optimizer = model.optimizer;
@@ -47,9 +59,14 @@ compute::TrainingPlan plan_of(const TrainingModel& model) {
   plan.software.kernels = compute::Kernels::fused;
   plan.software.host = compute::constants::trainer_host;
   if (size_of(model.type) >= 4) plan.software.precision = compute::Precision::tf32;
-  plan.recompute = model.recomputes ? compute::Recompute::full : compute::Recompute::none;
+  if (model.precision) plan.software.precision = *model.precision;
+  plan.recompute = model.recomputes             ? compute::Recompute::full
+                   : model.recomputes_attention ? compute::Recompute::selective
+                                                : compute::Recompute::none;
   plan.pipeline = model.pipeline;
   plan.virtual_stages = model.virtual_stages;
+  plan.order = model.order;
+  plan.stage_layers = model.stage_layers;
   plan.data = model.data;
   plan.batch = model.batch;
   constexpr compute::Shards shards[] = {compute::Shards::none, compute::Shards::optimizer, compute::Shards::full};
@@ -61,15 +78,19 @@ compute::TrainingPlan plan_of(const TrainingModel& model) {
 ComputeTimes times_of(const TrainingModel& model) {
   if (model.gpu == nullptr || model.has_utilisation) return by_rate(model);
   const compute::TrainingPlan plan = plan_of(model);
+  double weights = 0;
   const auto half = [&](const compute::HalfTime& once, Picoseconds(&times)[2]) {
     const compute::HalfTime time = once.with(plan.recompute);
+    const double put_off = plan.order == compute::Order::deferred_weights ? compute::weights_seconds(once) : 0;
+    weights += put_off;
     times[0] = rounded(compute::together(time.forward, time.host_forward));
-    times[1] = rounded(compute::together(time.backward, time.host_backward));
+    times[1] = rounded(compute::together(time.backward, time.host_backward) - put_off);
   };
   ComputeTimes times;
   half(compute::attention_half(*model.gpu, plan.model, plan.slice, plan.software), times.attention);
   half(compute::feed_forward_half(*model.gpu, plan.model, plan.slice, plan.software, model.experts == 0),
        times.feed_forward);
+  times.weights = rounded(weights);
   const compute::BothWays ends = compute::ends_seconds(*model.gpu, plan.model, plan.slice, plan.software);
   times.output[0] = rounded(ends.forward);
   times.output[1] = rounded(ends.backward);

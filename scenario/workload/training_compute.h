@@ -14,6 +14,8 @@ struct ComputeTimes {
   Picoseconds attention[2];     ///< Of a layer and a micro-batch: forward, backward with what is computed again.
   Picoseconds feed_forward[2];  ///< The same.
   Picoseconds output[2];        ///< Embedding, output layer and loss.
+  Picoseconds weights;  ///< Gradients of a layer's weights, where they are put off: `attention` and `feed_forward` are
+                        ///< without them.
   Picoseconds optimizer;
 };
 

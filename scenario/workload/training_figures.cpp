@@ -16,7 +16,7 @@ struct Held {
 
 Held held_at(const TrainingModel& model, std::int64_t place) {
   const LayerCost cost = cost_of_layer(model);
-  const std::int64_t layers = model.layers / model.pipeline;
+  const std::int64_t layers = model.layers_at(place);
   const bool is_dense = model.experts == 0;
   Held held;
   held.largest_layer = (cost.attention_parameters + (is_dense ? cost.feed_forward_parameters : 0)) / model.tensor;
@@ -30,14 +30,7 @@ Held held_at(const TrainingModel& model, std::int64_t place) {
 
 /// Layers whose activations a place keeps at once, each of one micro-batch: one more than the forwards that go ahead.
 std::int64_t layers_under_way(const TrainingModel& model, std::int64_t place) {
-  const std::int64_t micro_batches = model.batch / (model.data * model.micro_batch);
-  const std::int64_t all = micro_batches * model.virtual_stages;
-  const std::int64_t behind = model.pipeline - place - 1;
-  std::int64_t ahead = behind;
-  if (model.virtual_stages > 1) {
-    ahead = micro_batches == model.pipeline ? all : 2 * behind + (model.virtual_stages - 1) * model.pipeline;
-  }
-  return std::min(all, ahead + 1) * (model.layers / (model.pipeline * model.virtual_stages));
+  return model.pipeline_order().under_way(place) * model.layers_of(place);
 }
 
 /// Of one layer and one micro-batch.

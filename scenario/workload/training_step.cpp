@@ -17,8 +17,7 @@ TrainingSteps::TrainingSteps(Job& job, const TrainingModel& model, const std::ve
       cost_(cost_of_layer(model)),
       times_(times_of(model)),
       workers_per_place_(static_cast<std::size_t>(model.tensor * model.data)),
-      micro_batches_(model.batch / (model.data * model.micro_batch)),
-      layers_per_stage_(model.layers / (model.pipeline * model.virtual_stages)),
+      micro_batches_(model.micro_batches()),
       boundary_bytes_(model.micro_batch * model.sequence * model.hidden * size_of(model.type) /
                       (model.sequence_parallel ? model.tensor : 1)),
       places_(static_cast<std::size_t>(model.pipeline)),
@@ -64,39 +63,6 @@ void TrainingSteps::set_groups(std::int64_t place) {
   }
 }
 
-std::int64_t TrainingSteps::forwards_ahead(std::int64_t place) const {
-  const std::int64_t behind = model_.pipeline - place - 1;
-  const std::int64_t all = micro_batches_ * model_.virtual_stages;
-  if (model_.virtual_stages == 1) return std::min(all, behind);
-  // With one round of micro-batches all forwards come first.
-  if (micro_batches_ == model_.pipeline) return all;
-  return std::min(all, 2 * behind + (model_.virtual_stages - 1) * model_.pipeline);
-}
-
-/// A place passes P micro-batches through its first stage, then through its second, and so on, then the next P;
-/// backwards through its last stage first.
-TrainingSteps::Pass TrainingSteps::nth_pass(std::int64_t place, bool is_forward, std::int64_t number) const {
-  if (model_.virtual_stages == 1) return {is_forward, number, place};
-  const std::int64_t round = number / (model_.pipeline * model_.virtual_stages);
-  const std::int64_t turn = number / model_.pipeline % model_.virtual_stages;
-  const std::int64_t own = is_forward ? turn : model_.virtual_stages - 1 - turn;
-  return {is_forward, round * model_.pipeline + number % model_.pipeline, own * model_.pipeline + place};
-}
-
-/// Some forwards ahead, then one forward and one backward in turn, then the backwards that are left.
-std::vector<TrainingSteps::Pass> TrainingSteps::passes(std::int64_t place) const {
-  const std::int64_t all = micro_batches_ * model_.virtual_stages;
-  const std::int64_t ahead = forwards_ahead(place);
-  std::vector<Pass> passes;
-  for (std::int64_t i = 0; i < ahead; ++i) passes.push_back(nth_pass(place, true, i));
-  for (std::int64_t i = ahead; i < all; ++i) {
-    passes.push_back(nth_pass(place, true, i));
-    passes.push_back(nth_pass(place, false, i - ahead));
-  }
-  for (std::int64_t i = all - ahead; i < all; ++i) passes.push_back(nth_pass(place, false, i));
-  return passes;
-}
-
 void TrainingSteps::add_place(std::int64_t place) {
   workers_ = std::move(places_[static_cast<std::size_t>(place)]);
   if (workers_.empty()) {
@@ -108,7 +74,13 @@ void TrainingSteps::add_place(std::int64_t place) {
   gradient_matrices_ = {};
   updated_.clear();
   expert_updated_.clear();
-  for (const Pass& pass : passes(place)) pass.is_forward ? forward(pass) : backward(pass);
+  for (const Pass& pass : model_.pipeline_order().passes(place)) {
+    switch (pass.kind) {
+      case compute::PassKind::forward: forward(pass); break;
+      case compute::PassKind::backward: backward(pass); break;
+      case compute::PassKind::weights: weights(pass); break;
+    }
+  }
   end_step();
   places_[static_cast<std::size_t>(place)] = std::move(workers_);
 }
@@ -326,7 +298,7 @@ void TrainingSteps::scatter_layer(std::int64_t stage, std::int64_t layer) {
   const bool is_dense = model_.experts == 0;
   std::int64_t parameters = cost_.attention_parameters + (is_dense ? cost_.feed_forward_parameters : 0);
   const int tables =
-      (stage == 0 && layer == 0 ? 1 : 0) + (stage == stages() - 1 && layer == layers_per_stage_ - 1 ? 1 : 0);
+      (stage == 0 && layer == 0 ? 1 : 0) + (stage == stages() - 1 && layer == model_.layers_of(stage) - 1 ? 1 : 0);
   if (model_.vocabulary > 0) {
     parameters += tables * model_.vocabulary * model_.hidden;
     gradient_matrices_.rows += tables * model_.vocabulary / model_.tensor;
@@ -391,17 +363,19 @@ void TrainingSteps::average_gradients() {
 
 /// "forward 3"; where a rank has several stages, "forward 3 of stage 5".
 LabelId TrainingSteps::label_of(const Pass& pass) {
-  const char* const way = pass.is_forward ? "forward" : "backward";
+  constexpr const char* ways[] = {"forward", "backward", "weights"};
+  const char* const way = ways[static_cast<std::size_t>(pass.kind)];
   if (model_.virtual_stages == 1) return job_.add_label(fmt::format("{} {}", way, pass.micro_batch));
   return job_.add_label(fmt::format("{} {} of stage {}", way, pass.micro_batch, pass.stage));
 }
 
 void TrainingSteps::forward(const Pass& pass) {
-  const auto [is_forward, micro_batch, stage] = pass;
+  const auto [kind, micro_batch, stage] = pass;
   const LabelId label = label_of(pass);
   if (stage > 0) receive(stage - 1, stage, micro_batch);
-  for (std::int64_t layer = 0; layer < layers_per_stage_; ++layer) {
-    layer_ = stage * layers_per_stage_ + layer;
+  const std::int64_t layers = model_.layers_of(stage), first = model_.first_layer_of(stage);
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    layer_ = first + layer;
     gather_layer();
     half_layer(true, true, label);
     half_layer(true, false, label);
@@ -414,22 +388,35 @@ void TrainingSteps::forward(const Pass& pass) {
 }
 
 void TrainingSteps::backward(const Pass& pass) {
-  const auto [is_forward, micro_batch, stage] = pass;
+  const auto [kind, micro_batch, stage] = pass;
   const LabelId label = label_of(pass);
   if (stage < stages() - 1) {
     receive(stage + 1, stage, micro_batch);
   } else {
     output_layer(false, label);
   }
-  const bool adds_gradients = micro_batch == micro_batches_ - 1 || model_.sharding == Sharding::full;
-  for (std::int64_t layer = layers_per_stage_; layer-- > 0;) {
-    layer_ = stage * layers_per_stage_ + layer;
+  const bool is_last = micro_batch == micro_batches_ - 1 || model_.sharding == Sharding::full;
+  const bool adds_gradients = is_last && !defers_weights();
+  const std::int64_t first = model_.first_layer_of(stage);
+  for (std::int64_t layer = model_.layers_of(stage); layer-- > 0;) {
+    layer_ = first + layer;
     gather_layer();
     half_layer(false, false, label);
     half_layer(false, true, label);
     if (adds_gradients) scatter_layer(stage, layer);
   }
   if (stage > 0) send(stage, stage - 1, micro_batch);
+}
+
+/// Gradients of the weights of a stage, put off by a backward pass before; those of the last micro-batch are then added
+/// up.
+void TrainingSteps::weights(const Pass& pass) {
+  const auto [kind, micro_batch, stage] = pass;
+  const LabelId label = label_of(pass);
+  for (std::int64_t layer = model_.layers_of(stage); layer-- > 0;) {
+    compute(label, times_.weights);
+    if (micro_batch == micro_batches_ - 1) scatter_layer(stage, layer);
+  }
 }
 
 /// The optimizer waits for all gradients; where each rank updated its share only, parameters are gathered behind it.

@@ -50,21 +50,13 @@ class TrainingSteps {
     LabelId planner;
     Bytes chunk;
   };
-  /// A micro-batch's pass through a stage. Stages are numbered along the model: stage g is at place g mod P of the
-  /// pipeline.
-  struct Pass {
-    bool is_forward = true;
-    std::int64_t micro_batch = 0;
-    std::int64_t stage = 0;
-  };
+  using Pass = compute::Pass;
 
   void add_place(std::int64_t place);
-  [[nodiscard]] std::vector<Pass> passes(std::int64_t place) const;
-  [[nodiscard]] Pass nth_pass(std::int64_t place, bool is_forward, std::int64_t number) const;
-  [[nodiscard]] std::int64_t forwards_ahead(std::int64_t place) const;
   [[nodiscard]] LabelId label_of(const Pass& pass);
   void forward(const Pass& pass);
   void backward(const Pass& pass);
+  void weights(const Pass& pass);
   void half_layer(bool is_forward, bool is_attention, const LabelId label);
   void exchange_tokens(bool is_there);
   void compute_experts(LabelId label, Picoseconds balanced);
@@ -85,7 +77,8 @@ class TrainingSteps {
   void receive(std::int64_t from, std::int64_t to, std::int64_t micro_batch);
   CallId pipeline_call(std::int64_t from, std::int64_t to, std::int64_t micro_batch, std::size_t worker);
 
-  [[nodiscard]] std::int64_t stages() const { return model_.pipeline * model_.virtual_stages; }
+  [[nodiscard]] std::int64_t stages() const { return model_.stages(); }
+  [[nodiscard]] bool defers_weights() const { return model_.order == compute::Order::deferred_weights; }
   [[nodiscard]] Rank rank_of(std::int64_t stage, std::size_t worker) const {
     return ranks_[static_cast<std::size_t>(stage % model_.pipeline) * workers_per_place_ + worker];
   }
@@ -104,7 +97,6 @@ class TrainingSteps {
   ComputeTimes times_;
   std::size_t workers_per_place_;
   std::int64_t micro_batches_;
-  std::int64_t layers_per_stage_;
   std::optional<RoutedLayers> routed_;
   std::int64_t step_ = 0;
   std::int64_t layer_ = 0;       ///< Of the model, that is being written.

@@ -2,7 +2,7 @@
 """How far measurements lie from predictions of their class, and how often a range from other systems holds them.
 
     errors.py ESPALIER              prints a table: class, range, how often it holds; as docs/accuracy.md has it
-    errors.py ESPALIER --record     writes configs/profiles/errors.csv, and docs/accuracy.md between its marks
+    errors.py ESPALIER --record     writes configs/profiles/errors.csv, which `simulate` reads, and docs/accuracy.md between its marks
     errors.py ESPALIER --check      exits 1 when the ranges of errors.csv hold less than nine in ten of the points
 
 A class is a profile, a collective, one machine or several, and a band of sizes. `low` and `high` are the measured over the

@@ -124,6 +124,43 @@ TEST(Training, PipelinesHaveTheirBubble) {
   }
 }
 
+/// GPipe's bubble is that of 1F1B; with gradients of weights put off it is shorter, and stages of unlike length take as long
+/// as the longest.
+TEST(Training, OrdersOfAPipeline) {
+  TrainingModel model = small_model();
+  model.pipeline = 4;
+  model.batch = 8;
+  const auto elapsed = [&] { return run(model, fast_star(4)).elapsed.count; };
+  const std::int64_t alternating = elapsed();
+  model.order = compute::Order::forwards_first;
+  EXPECT_NEAR(static_cast<double>(elapsed()) / static_cast<double>(alternating), 1, 1e-6);
+  model.order = compute::Order::deferred_weights;
+  const JobReport zero = run(model, fast_star(4));
+  EXPECT_EQ(zero.ranks[0].compute, 8 * 3 * layer_ps);
+  // Of (p - 1)(forward + backward) what weights take twice is gone: their products are 24 b s h^2 of a layer's operations.
+  const double weights = 24.0 * 8 * 256 / 53'248 * static_cast<double>(layer_ps);
+  const double expected = static_cast<double>(alternating) - 3 * 2 * weights;
+  EXPECT_NEAR(static_cast<double>(zero.elapsed.count) / expected, 1, 1e-6);
+  model.order = compute::Order::alternating;
+  model.layers = 5;
+  model.stage_layers = {1, 2, 1, 1};
+  EXPECT_GT(elapsed(), alternating + 7 * 3 * layer_ps);
+  model.stage_layers = {1, 2, 1};
+  Job job;
+  const auto refused = add_training(job, model, first_ranks(4));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "stage_layers has 3 stages with 4 layers, and the model 4 stages with 5 layers");
+}
+
+TEST(Training, SelectiveRecomputeRepeatsAttentionBetweenItsProducts) {
+  TopologyBuilder builder;
+  builder.rank("r0");
+  TrainingModel model = small_model();
+  model.recomputes_attention = true;
+  constexpr std::int64_t scores_ps = 4 * 8 * 8 * 16 * 1'000;  // 4 s operations for each token and width.
+  EXPECT_EQ(run(model, *std::move(builder).build("one")).elapsed.count, 4 * 4 * (3 * layer_ps + scores_ps));
+}
+
 /// Narayanan et al., SC 2021, section 2.2.2: with v stages to a rank the bubble is (p - 1) / (v m) of the ideal time.
 TEST(Training, InterleavedPipelinesHaveASmallerBubble) {
   for (const std::int64_t places : {2, 4}) {

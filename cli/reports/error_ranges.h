@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/reports/simulation_output.h"
+#include "forecast/measured_errors.h"
+#include "forecast/software.h"
+
+namespace espalier::cli {
+
+/// The classes that ship with the command; none where their file is missing. Errors: as MeasuredErrors::read.
+Result<std::shared_ptr<const forecast::MeasuredErrors>> shipped_errors();
+
+/// Where measurements of NCCL lie beside a simulation's predictions, size by size, as its profile's classes say; `version`: of NCCL, where one
+/// is named.
+Result<SimulationErrors> find_errors(const Simulation& simulation, const forecast::Software& software,
+                                     const std::string& version);
+
+/// Lines under a table, one for each class; empty where nothing is predicted of NCCL under a profile.
+std::string errors_text(const Simulation& simulation);
+
+/// {"low", "high", "part", "points", "systems", "held", "outside"} of a result; null where there is none.
+nlohmann::ordered_json range_json(const Simulation& simulation, std::size_t result);
+
+}  // namespace espalier::cli
