@@ -32,7 +32,8 @@ std::vector<NodeId> smaller_side(const PlanReport& report) {
 std::string machine_picture(const PlanReport& report) {
   const std::vector<double> loads = report.run ? loads_of(*report.run) : std::vector<double>{};
   const std::vector<NodeId> side = smaller_side(report);
-  return topology_svg(*report.topology, {loads, side});
+  const bool has_suspects = report.measured && report.measured->suspected != nullptr;
+  return topology_svg(has_suspects ? *report.measured->suspected : *report.topology, {loads, side});
 }
 
 }  // namespace espalier::report

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,6 +69,8 @@ struct Measured {
   std::vector<std::string> findings;  ///< Sentences.
   std::vector<ReportTable> tables;    ///< Errors by size, by link.
   std::string overlay;                ///< An SVG of simulated over measured spans; empty without a timeline.
+  /// The machine with the parts that may be at fault as slow as they may be, for its picture; null where none is.
+  std::shared_ptr<const Topology> suspected = {};
 };
 
 /// Everything that a page shows of one collective on one machine.

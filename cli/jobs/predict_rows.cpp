@@ -82,8 +82,9 @@ OrStop<compare::Measurements> predict_rows(const Console& console, const Topolog
       row.collective = name;
       row.ranks = collective->rank_count;
       row.size = {size};
-      // Who measured the algorithm did not always say with which protocol.
+      // Who measured the algorithm did not always say with which protocol, or what nccl was.
       row.algorithm = measured.contains(run->planner()) ? run->planner() : run->by();
+      if (measured.contains(algorithm)) row.algorithm = algorithm;
       row.chunk = run->report.chunk;
       row.seconds = run->report.elapsed.seconds();
       predicted.rows.push_back(std::move(row));

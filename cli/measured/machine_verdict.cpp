@@ -17,24 +17,29 @@ using Kind = compare::Judgement::Kind;
 /// Whole machines and boxes are diagnosed at once; larger ones take longer than a verdict should.
 constexpr std::size_t max_suspected_ranks = 16;
 
-std::vector<NamedSuspect> suspect_parts(const Console& console, const MeasuredMachine& given) {
+std::vector<diagnose::Suspect> find_suspects(const Console& console, const MeasuredMachine& given) {
   if (given.topology.rank_count() > max_suspected_ranks) return {};
   DiagnosisTables tables;
   if (!tables.add(given.topology, given.measured, {}, given.algorithm)) return {};
   Console silent = console;
   silent.quiet = true;
-  const auto diagnosed = diagnose_tables(silent, given.topology, tables, given.software);
-  std::vector<NamedSuspect> suspects;
-  if (!diagnosed) return suspects;
+  auto diagnosed = diagnose_tables(silent, given.topology, tables, given.software);
+  if (!diagnosed) return {};
   constexpr std::size_t shown = 3;
-  for (const diagnose::Suspect& suspect : diagnosed->diagnosis.suspects) {
-    if (suspects.size() == shown) break;
+  std::vector<diagnose::Suspect> suspects = std::move(diagnosed->diagnosis.suspects);
+  if (suspects.size() > shown) suspects.resize(shown);
+  return suspects;
+}
+
+std::vector<NamedSuspect> suspect_parts(const Console& console, const MeasuredMachine& given) {
+  std::vector<NamedSuspect> named;
+  for (const diagnose::Suspect& suspect : find_suspects(console, given)) {
     const bool is_late = suspect.fault.kind == diagnose::Fault::Kind::late;
     std::string name = is_late ? "a late rank" : suspect.fault.part;
     if (suspect.alike.size() > 1) name += fmt::format(" or one of {} like it", suspect.alike.size() - 1);
-    suspects.push_back({std::move(name), suspect.probability});
+    named.push_back({std::move(name), suspect.probability});
   }
-  return suspects;
+  return named;
 }
 
 double as_factor(double factor) { return std::max(factor, 1 / factor); }
@@ -70,6 +75,28 @@ std::string judgement_sentence(const compare::Judgement& judgement) {
                         judgement.odd->measured / judgement.odd->predicted);
   }
   return text;
+}
+
+std::optional<PicturedSuspects> picture_suspects(const Console& console, const MeasuredMachine& given) {
+  constexpr double hardly = 0.05;  // What is left of a part that is gone: it stays in the picture.
+  std::vector<diagnose::Fault> faults;
+  std::string sentence;
+  for (const diagnose::Suspect& suspect : find_suspects(console, given)) {
+    if (suspect.fault.kind == diagnose::Fault::Kind::late) continue;
+    sentence += fmt::format(
+        "{}{} ({:.0f} %{})", sentence.empty() ? "" : ", ", suspect.fault.part, 100 * suspect.probability,
+        suspect.alike.size() > 1 ? fmt::format(", or one of {} like it", suspect.alike.size() - 1) : std::string());
+    const bool is_gone = suspect.fault.kind == diagnose::Fault::Kind::gone;
+    faults.push_back(
+        {diagnose::Fault::Kind::slow, suspect.fault.part, is_gone ? hardly : suspect.fault.rate, 0, false});
+  }
+  if (faults.empty()) return std::nullopt;
+  auto machine = diagnose::with_faults(given.topology, faults);
+  if (!machine) return std::nullopt;
+  return PicturedSuspects{
+      fmt::format("In {} the machine is slower than predicted; suspects, red and dotted in its picture: {}.",
+                  given.measured.file, sentence),
+      std::make_shared<const Topology>(*std::move(machine))};
 }
 
 MachineVerdict find_verdict(const Console& console, const MeasuredMachine& given,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -26,6 +27,15 @@ struct MachineVerdict {
   std::vector<NamedSuspect> suspects;
   std::string diagnose;  ///< The command line that looks for the bad part; empty where it is as predicted.
 };
+
+/// Suspects as a picture of the machine shows them.
+struct PicturedSuspects {
+  std::string sentence;
+  std::shared_ptr<const Topology> machine;  ///< With these parts as slow as they may be.
+};
+
+/// The parts that may be at fault; nothing where none is, or the machine has more than 16 ranks.
+std::optional<PicturedSuspects> picture_suspects(const Console& console, const MeasuredMachine& given);
 
 /// Judges what was measured, `times` beside what was predicted of it. Where that does not fit, relatives of the machine
 /// are tried, and where it is slow and none fits, parts are suspected (machines of up to 16 ranks).

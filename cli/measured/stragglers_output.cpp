@@ -16,7 +16,9 @@ using Json = nlohmann::ordered_json;
 
 std::string duration_text(double seconds) { return format_duration(Picoseconds(std::llround(seconds * 1e12))); }
 
-std::string percent_of(double part, double whole) { return fmt::format("{:.1f}", whole > 0 ? 100 * part / whole : 0); }
+std::string part_percent(double part, double whole) {
+  return fmt::format("{:.1f}", whole > 0 ? 100 * part / whole : 0);
+}
 
 /// "box0.gpu3 (rank 3)", or the number alone where the machine has fewer ranks.
 std::string rank_text(std::uint32_t rank, const Topology& machine) {
@@ -68,7 +70,7 @@ Table stragglers_table(const compare::Stragglers& found, const Topology& machine
   table.add_column("of all", "(%)");
   for (const compare::Straggler& each : found.ranks) {
     table.add_row({rank_text(each.rank, machine), std::to_string(each.last), fmt::format("{:.3f}", each.cost * 1e3),
-                   percent_of(each.cost, found.span)});
+                   part_percent(each.cost, found.span)});
   }
   return table;
 }
@@ -76,7 +78,7 @@ Table stragglers_table(const compare::Stragglers& found, const Topology& machine
 std::string stragglers_text(const compare::Stragglers& found, const Topology& machine) {
   std::string text = fmt::format("{}: ranks that come late cost {} of {}, {} %; {}\n", machine.name(),
                                  duration_text(found.cost), duration_text(found.span),
-                                 percent_of(found.cost, found.span), pattern_text(pattern_of(found, machine)));
+                                 part_percent(found.cost, found.span), pattern_text(pattern_of(found, machine)));
   text += fmt::format("  {} of {}\n\n", counted(found.calls, "call"), counted(found.ranks.size(), "rank"));
   text += stragglers_table(found, machine).text("  ");
   Table kinds;
@@ -88,7 +90,7 @@ std::string stragglers_text(const compare::Stragglers& found, const Topology& ma
   for (const compare::LateCalls& each : found.kinds) {
     kinds.add_row({each.group.empty() ? "-" : each.group, each.collective, std::to_string(each.calls),
                    fmt::format("{:.3f}", each.cost * 1e3),
-                   fmt::format("{}, {} %", rank_text(each.rank, machine), percent_of(each.of_rank, each.cost))});
+                   fmt::format("{}, {} %", rank_text(each.rank, machine), part_percent(each.of_rank, each.cost))});
   }
   return text + "\n" + kinds.text("  ") +
          "\ncost: how much earlier calls would have ended, had the last rank come with the one before it\n";

@@ -8,6 +8,7 @@
 #include "cli/flags/prediction_flags.h"
 #include "cli/jobs/measured_beside.h"
 #include "cli/jobs/simulate_sizes.h"
+#include "cli/measured/machine_verdict.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
 #include "cli/output/picture_file.h"
@@ -170,6 +171,21 @@ Result<void> write_pictures(const Console& console, const ReportFlags& flags, co
   return {};
 }
 
+/// What may be at fault with the machine, where a file says so: a sentence, and marks in the picture.
+void add_suspects(const Console& console, const ReportFlags& flags, const Input& input, const Prediction& prediction,
+                  const Findings& findings, report::Measured& measured) {
+  const auto& software = prediction.options.profile;
+  for (const MeasuredFile& file : findings.measured) {
+    const auto found = picture_suspects(
+        console,
+        {input.topology, flags.input.argument, {}, software, software != nullptr ? "nccl" : "auto", file.rows});
+    if (!found) continue;
+    measured.findings.push_back(found->sentence);
+    measured.suspected = found->machine;
+    return;
+  }
+}
+
 OrStop<void> report_on(const Console& console, const CLI::App& command, const ReportFlags& flags, Input& input) {
   auto prediction = flags.resolve(input);
   if (!prediction) return usage(prediction.error());
@@ -207,6 +223,7 @@ OrStop<void> report_on(const Console& console, const CLI::App& command, const Re
     auto measured = lay_beside(findings.simulation, prediction->options, findings.measured);
     if (!measured) return stop(measured.error());
     report.measured = std::move(*measured);
+    add_suspects(console, flags, input, *prediction, findings, *report.measured);
   }
   if (console.json) console.print(json_text(simulation_json(findings.simulation)));
   if (const auto written = write_page(console, flags, report_page(report), verdict_of(report)); !written)

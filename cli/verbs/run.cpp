@@ -182,7 +182,7 @@ void add_run_command(CLI::App& app, Session& session) {
   command->add_option("--timeout", flags->timeout, "Seconds without progress after which a run fails")
       ->option_text("SECONDS (30)");
   flags->verbs.add_to(*command);
-  flags->trace.add_to(*command, "the largest size");
+  flags->trace.add_to(*command, "the largest size's median iteration, and beside it of its slowest one,");
   command->add_option("-t,--topology", flags->plan_topology, "Take this topology instead of the plan's own")
       ->option_text("FILE");
   command
