@@ -52,7 +52,9 @@ TEST(Pipeline, EveryOrderHasEveryPassOnceAndInTurn) {
       for (std::int64_t i = 0; i < of.micro_batches; ++i) {
         EXPECT_EQ(seen[0][static_cast<std::size_t>(i)], i);
         EXPECT_EQ(seen[1][static_cast<std::size_t>(i)], i);
-        if (is_deferred) EXPECT_EQ(seen[2][static_cast<std::size_t>(i)], i);
+        if (is_deferred) {
+          EXPECT_EQ(seen[2][static_cast<std::size_t>(i)], i);
+        }
       }
       EXPECT_EQ(seen[2].size(), is_deferred ? 8U : 0U);
     }
