@@ -22,7 +22,8 @@ class Adder {
     };
     time_.forward += seconds(tokens, columns, depth);
     time_.backward += seconds(tokens, depth, columns) + seconds(columns, depth, tokens);
-    if (precision == Precision::fp8 || precision == Precision::fp4) {  // What goes in is cast, and kept as it is and turned.
+    if (precision == Precision::fp8 ||
+        precision == Precision::fp4) {  // What goes in is cast, and kept as it is and turned.
       const auto rows = static_cast<double>(tokens * batch);
       stream(rows * static_cast<double>(depth) * constants::cast,
              rows * static_cast<double>(columns) * constants::cast);

@@ -82,10 +82,10 @@ struct Software {
   Precision precision = Precision::bf16;  ///< Of the large products; attention is never computed in fp8.
   bool is_mixed = false;                  ///< Weights are kept in fp32 and cast at every use (autocast).
   bool has_dropout = false;
-  double products = 1;  ///< Rate of products over that of today's libraries.
-  double host = 1;      ///< How much longer than the measured host this one takes to launch.
-  double slowed = constants::slowed;                ///< Of computing, by calls beside it.
-  double last_bucket = constants::last_bucket;      ///< Of gradients' calls, that nothing is left to hide.
+  double products = 1;                          ///< Rate of products over that of today's libraries.
+  double host = 1;                              ///< How much longer than the measured host this one takes to launch.
+  double slowed = constants::slowed;            ///< Of computing, by calls beside it.
+  double last_bucket = constants::last_bucket;  ///< Of gradients' calls, that nothing is left to hide.
   double tensor_hidden = constants::tensor_hidden;  ///< Of tensor ranks' calls, where they run beside products.
 
   /// Of activations, and of attention.

@@ -186,9 +186,10 @@ Result<void> check(const TrainingPlan& plan) {
                 "leave virtual_stages out, or the order");
   }
   if (!plan.stage_layers.empty()) {
-    const bool are_all = std::cmp_equal(plan.stage_layers.size(), plan.pipeline * plan.virtual_stages) &&
-                         std::ranges::min(plan.stage_layers) > 0 &&
-                         std::accumulate(plan.stage_layers.begin(), plan.stage_layers.end(), std::int64_t{0}) == model.layers;
+    const bool are_all =
+        std::cmp_equal(plan.stage_layers.size(), plan.pipeline * plan.virtual_stages) &&
+        std::ranges::min(plan.stage_layers) > 0 &&
+        std::accumulate(plan.stage_layers.begin(), plan.stage_layers.end(), std::int64_t{0}) == model.layers;
     if (!are_all) {
       return fail(ErrorCode::invalid_input,
                   fmt::format("stage_layers are not {} numbers above zero whose sum is {} layers",

@@ -15,7 +15,8 @@ namespace espalier::forecast {
 namespace {
 
 constexpr std::string_view header =
-    "profile,collective,machines,min_size,max_size,max_ranks,min_version,max_version,points,low,median,high,held,systems";
+    "profile,collective,machines,min_size,max_size,max_ranks,min_version,max_version,points,low,median,high,held,"
+    "systems";
 constexpr std::size_t column_count = 14;
 
 using Cells = std::array<std::string_view, column_count>;
@@ -108,8 +109,8 @@ ErrorRange MeasuredErrors::find(const Predicted& what) const {
   ErrorRange found;
   double nearest = std::numeric_limits<double>::infinity();
   for (const ErrorClass& each : classes_) {
-    const bool is_alike = each.profile == what.profile && each.collective == what.collective &&
-                          each.is_of_several == (what.machines > 1);
+    const bool is_alike =
+        each.profile == what.profile && each.collective == what.collective && each.is_of_several == (what.machines > 1);
     if (!is_alike || distance(each, what.size) >= nearest) continue;
     nearest = distance(each, what.size);
     found.of = &each;

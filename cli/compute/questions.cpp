@@ -188,8 +188,8 @@ Result<compute::Gpu> read_gpu(Members& members) {
        {"tile_overhead", &compute::Gpu::tile_overhead},
        {"sustained", &compute::Gpu::sustained}}};
   for (const auto& [key, place] : rates) gpu.*place = own.number(key, gpu.*place);
-  gpu.multiprocessors = static_cast<int>(std::min<std::int64_t>(own.whole("multiprocessors", gpu.multiprocessors, 1),
-                                                                std::int64_t{1} << 20U));
+  gpu.multiprocessors = static_cast<int>(
+      std::min<std::int64_t>(own.whole("multiprocessors", gpu.multiprocessors, 1), std::int64_t{1} << 20U));
   const double attention = own.number("attention", 1);
   for (compute::AttentionRates* const rates_of : {&gpu.first, &gpu.second, &gpu.third}) {
     rates_of->forward *= attention;

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "cli/jobs/plan_shown.h"
+#include "cli/measured/error_ranges.h"
 #include "cli/output/progress.h"
-#include "cli/reports/error_ranges.h"
 #include "forecast/entrants.h"
 
 namespace espalier::cli {

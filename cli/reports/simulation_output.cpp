@@ -8,10 +8,10 @@
 #include "base/format_units.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/condition_flags.h"
+#include "cli/measured/error_ranges.h"
 #include "cli/output/describe_repaired.h"
 #include "cli/output/table.h"
 #include "cli/reports/describe_bound.h"
-#include "cli/reports/error_ranges.h"
 #include "sim/core/utilisation.h"
 
 namespace espalier::cli {
@@ -217,7 +217,8 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   document["results"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < simulation.results.size(); ++i) {
     document["results"].push_back(result_json(simulation.results[i], simulation));
-    if (auto range = range_json(simulation, i); !range.is_null()) document["results"].back()["range"] = std::move(range);
+    if (auto range = range_json(simulation, i); !range.is_null())
+      document["results"].back()["range"] = std::move(range);
   }
   document["winners"] = nlohmann::ordered_json::array();
   for (const std::size_t winner : simulation.winners) {

@@ -57,9 +57,8 @@ nlohmann::ordered_json gpus_document() {
                                 {"sustained", gpu.sustained}});
   }
   const compute::Software software;
-  document["software"] = {{"slowed", software.slowed},
-                          {"last_bucket", software.last_bucket},
-                          {"tensor_hidden", software.tensor_hidden}};
+  document["software"] = {
+      {"slowed", software.slowed}, {"last_bucket", software.last_bucket}, {"tensor_hidden", software.tensor_hidden}};
   return document;
 }
 

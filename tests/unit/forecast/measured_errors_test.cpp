@@ -50,9 +50,10 @@ TEST(MeasuredErrors, WhatLiesOutsideSaysSo) {
 }
 
 TEST(MeasuredErrors, LinesThatAreNoClassAreRefused) {
-  for (const char* line : {"p,all_reduce,one,512,65536,8,2.23,2.29,96,0.9,1.01,1.2,0.93", "p,all_sum,one,512,65536,8,,,96,0.9,1,1.2,,5",
-                           "p,all_reduce,one,512,65536,8,,,96,1.3,1,1.2,,5", "p,all_reduce,one,512,65536,8,,,96,0.9,1,inf,,5",
-                           "p,all_reduce,one,512,65536,8,x,,96,0.9,1,1.2,,5", "p,all_reduce,many,512,65536,8,,,96,0.9,1,1.2,,5", ""}) {
+  for (const char* line :
+       {"p,all_reduce,one,512,65536,8,2.23,2.29,96,0.9,1.01,1.2,0.93", "p,all_sum,one,512,65536,8,,,96,0.9,1,1.2,,5",
+        "p,all_reduce,one,512,65536,8,,,96,1.3,1,1.2,,5", "p,all_reduce,one,512,65536,8,,,96,0.9,1,inf,,5",
+        "p,all_reduce,one,512,65536,8,x,,96,0.9,1,1.2,,5", "p,all_reduce,many,512,65536,8,,,96,0.9,1,1.2,,5", ""}) {
     const auto read = MeasuredErrors::read(header + line + "\n");
     ASSERT_FALSE(read) << line;
     EXPECT_NE(read.error().message.find("line 2"), std::string::npos) << read.error().message;

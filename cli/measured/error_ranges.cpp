@@ -1,4 +1,4 @@
-#include "cli/reports/error_ranges.h"
+#include "cli/measured/error_ranges.h"
 
 #include <fmt/format.h>
 
@@ -17,9 +17,7 @@ namespace {
 constexpr double part_between = 0.9;
 
 /// Only what NCCL itself picks, or one of its algorithms, was measured.
-bool is_measured(const std::string& algorithm) {
-  return algorithm == "nccl" || forecast::is_nccl_algorithm(algorithm);
-}
+bool is_measured(const std::string& algorithm) { return algorithm == "nccl" || forecast::is_nccl_algorithm(algorithm); }
 
 std::string sizes_text(Bytes first, Bytes last) {
   return first == last ? "at " + format_size(first)

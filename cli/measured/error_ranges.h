@@ -15,7 +15,8 @@ namespace espalier::cli {
 /// The classes that ship with the command; none where their file is missing. Errors: as MeasuredErrors::read.
 Result<std::shared_ptr<const forecast::MeasuredErrors>> shipped_errors();
 
-/// Where measurements of NCCL lie beside a simulation's predictions, size by size, as its profile's classes say; `version`: of NCCL, where one
+/// Where measurements of NCCL lie beside a simulation's predictions, size by size, as its profile's classes say;
+/// `version`: of NCCL, where one
 /// is named.
 Result<SimulationErrors> find_errors(const Simulation& simulation, const forecast::Software& software,
                                      const std::string& version);
