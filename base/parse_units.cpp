@@ -20,7 +20,7 @@ struct NumberAndUnit {
   std::string_view unit;
 };
 
-constexpr int most_digits = 24;  // 10^24 times the largest unit still fits 128 bits.
+constexpr int max_digits = 24;  // 10^24 times the largest unit still fits 128 bits.
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
@@ -43,9 +43,9 @@ std::optional<NumberAndUnit> split(std::string_view text) {
       continue;
     }
     if (!is_digit(text[i])) break;
-    if (number.digits > 0 && ++digit_count > most_digits) return std::nullopt;
+    if (number.digits > 0 && ++digit_count > max_digits) return std::nullopt;
     number.digits = number.digits * 10 + static_cast<unsigned>(text[i] - '0');
-    if (point && ++number.decimals > most_digits) return std::nullopt;
+    if (point && ++number.decimals > max_digits) return std::nullopt;
   }
   if (i == 0 || (point && i == 1) || text[i - 1] == '.') return std::nullopt;
   while (number.decimals > 0 && number.digits % 10 == 0) {
@@ -159,7 +159,7 @@ Result<Bandwidth> parse_bandwidth(std::string_view text) {
 
 namespace {
 
-Result<Picoseconds> parse_time(std::string_view text, Picoseconds most, std::string_view most_text) {
+Result<Picoseconds> parse_time(std::string_view text, Picoseconds most, std::string_view max_text) {
   const auto parts = split(text);
   if (!parts) return fail(ErrorCode::invalid_input, quoted(text) + " is not a time", std::string(latency_help));
   if (parts->unit.empty()) {
@@ -178,7 +178,7 @@ Result<Picoseconds> parse_time(std::string_view text, Picoseconds most, std::str
     case Scaled::exact: break;
   }
   if (Picoseconds{time} <= most) return Picoseconds{time};
-  return fail(ErrorCode::too_large, quoted(text) + " is past the longest time here (" + std::string(most_text) + ")",
+  return fail(ErrorCode::too_large, quoted(text) + " is past the longest time here (" + std::string(max_text) + ")",
               "check the unit: ps, ns, us, ms or s");
 }
 

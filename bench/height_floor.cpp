@@ -16,8 +16,8 @@ namespace espalier::bench {
 namespace {
 
 constexpr double gap = 1e-3;
-constexpr std::size_t most_program_ranks = 16;
-constexpr int most_rounds = 60;
+constexpr std::size_t max_program_ranks = 16;
+constexpr int max_rounds = 60;
 
 /// The network away from the root, capacities in the unit of the rates, backplanes left out (which makes no floor
 /// wrong).
@@ -93,7 +93,7 @@ class HopProgram {
 
   /// Whether it carries less than the rate.
   bool is_short() {
-    for (int round = 0; round < most_rounds; ++round) {
+    for (int round = 0; round < max_rounds; ++round) {
       round == 0 ? clp_.initialSolve() : clp_.dual();
       if (clp_.status() != 0) return false;
       if (clp_.objectiveValue() < 1 - 2 * gap) return true;
@@ -241,15 +241,15 @@ std::string_view to_string(HeightFloor floor) {
   return names[static_cast<std::size_t>(floor)];
 }
 
-HeightFloor find_height_floor(const Topology& topology, Direction direction, Rank root, std::uint32_t most_height,
-                              std::size_t most_trees) {
+HeightFloor find_height_floor(const Topology& topology, Direction direction, Rank root, std::uint32_t max_height,
+                              std::size_t max_trees) {
   const planners::RootNetwork network = network_of(topology, direction, root);
   planners::RootNetwork slower = network;
   slower.rate = static_cast<std::int64_t>(static_cast<double>(network.rate) / (1 + gap));
-  if (planners::least_tree_depth(slower, most_trees) > most_height) return HeightFloor::count;
-  if (most_height == 2 && is_cut_too_late(network)) return HeightFloor::cut;
-  if (topology.rank_count() > most_program_ranks || topology.rank_count() < 3) return HeightFloor::none;
-  return HopProgram(network, most_height).is_short() ? HeightFloor::program : HeightFloor::none;
+  if (planners::min_tree_depth(slower, max_trees) > max_height) return HeightFloor::count;
+  if (max_height == 2 && is_cut_too_late(network)) return HeightFloor::cut;
+  if (topology.rank_count() > max_program_ranks || topology.rank_count() < 3) return HeightFloor::none;
+  return HopProgram(network, max_height).is_short() ? HeightFloor::program : HeightFloor::none;
 }
 
 }  // namespace espalier::bench

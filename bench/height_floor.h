@@ -19,9 +19,9 @@ enum class HeightFloor : std::uint8_t {
 
 std::string_view to_string(HeightFloor floor);
 
-/// Looks for a reason why at most `most_trees` trees of a root that lose no more than a thousandth of the time cannot
-/// all be within `most_height`. Requires: every rank reaches every other.
-HeightFloor find_height_floor(const Topology& topology, Direction direction, Rank root, std::uint32_t most_height,
-                              std::size_t most_trees);
+/// Looks for a reason why at most `max_trees` trees of a root that lose no more than a thousandth of the time cannot
+/// all be within `max_height`. Requires: every rank reaches every other.
+HeightFloor find_height_floor(const Topology& topology, Direction direction, Rank root, std::uint32_t max_height,
+                              std::size_t max_trees);
 
 }  // namespace espalier::bench

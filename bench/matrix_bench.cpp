@@ -41,7 +41,7 @@ BENCHMARK(bm_balance_again)->ArgName("boxes")->Arg(4)->Arg(8)->Arg(40)->Unit(ben
 void bm_verified(benchmark::State& state) {
   const Topology topology = *generate_rail_boxes({.boxes = state.range(0)});
   const Collective collective = skewed(topology.rank_count());
-  const planners::ParallelLinks network(topology);
+  const planners::BundledNetwork network(topology);
   const planners::Planner planner = *planners::find_planner("balance");
   for (auto _ : state) benchmark::DoNotOptimize(planners::plan_unbounded(network, collective, planner));
 }

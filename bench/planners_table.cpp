@@ -36,7 +36,7 @@ struct Flags {
   std::string collective = "all_gather";
   std::string filter;
   std::string set = "cases";
-  std::size_t most_ranks = 128;
+  std::size_t max_ranks = 128;
   int repeats = 3;
 };
 
@@ -54,7 +54,7 @@ std::optional<Flags> read_flags(int count, char** words) {
     } else if (key == "--set") {
       flags.set = value;
     } else if (key == "--most-ranks") {
-      flags.most_ranks = std::strtoul(value.c_str(), nullptr, 10);
+      flags.max_ranks = std::strtoul(value.c_str(), nullptr, 10);
     } else if (key == "-n") {
       flags.repeats = std::max(1, std::atoi(value.c_str()));
     } else {
@@ -64,9 +64,9 @@ std::optional<Flags> read_flags(int count, char** words) {
   return count % 2 == 1 ? std::optional(flags) : std::nullopt;
 }
 
-std::vector<Input> case_inputs(std::size_t most_ranks) {
+std::vector<Input> case_inputs(std::size_t max_ranks) {
   std::vector<Input> inputs;
-  for (const test::PlannerCase& known : test::read_planner_cases(most_ranks)) {
+  for (const test::PlannerCase& known : test::read_planner_cases(max_ranks)) {
     if (!known.find("all_gather")) continue;
     inputs.push_back({known.name, [graph = known.graph] { return Result<Topology>(test::make_topology(graph)); }});
   }
@@ -233,10 +233,10 @@ void print_row(const Input& input, const Flags& flags, Summary& summary) {
   if (shape.height <= 2 * eccentricity) {
     ++summary.shallow;
   } else if (has_root(collective->kind) && flags.set != "scaling") {
-    constexpr std::size_t most_trees = 16;
+    constexpr std::size_t max_trees = 16;
     const bool inward = reduces(collective->kind);
     const HeightFloor floor = find_height_floor(*topology, inward ? Direction::reversed : Direction::forward,
-                                                collective->root, 2 * eccentricity, most_trees);
+                                                collective->root, 2 * eccentricity, max_trees);
     if (floor == HeightFloor::none) return;
     fmt::print("{:28} twice the eccentricity is impossible: {}\n", "", to_string(floor));
     ++summary.provably_high;
@@ -245,7 +245,7 @@ void print_row(const Input& input, const Flags& flags, Summary& summary) {
 
 int run(const Flags& flags) {
   std::vector<Input> inputs;
-  if (flags.set == "cases") inputs = case_inputs(flags.most_ranks);
+  if (flags.set == "cases") inputs = case_inputs(flags.max_ranks);
   if (flags.set == "machines") inputs = machine_inputs();
   if (flags.set == "generated") inputs = generated_inputs();
   if (flags.set == "scaling") inputs = scaling_inputs();

@@ -52,7 +52,7 @@ int fail_with(const Error& error) {
   return 1;
 }
 
-int run(std::int64_t micro_batches, std::int64_t most_hops) {
+int run(std::int64_t micro_batches, std::int64_t max_hops) {
   Watch watch;
   const auto reading = read_topology_file(ESPALIER_SOURCE_DIR "/configs/dgx-h100-x128.yaml");
   if (!reading.topology) return 1;
@@ -66,7 +66,7 @@ int run(std::int64_t micro_batches, std::int64_t most_hops) {
   if (const auto checked = check_job(job, topology); !checked) return fail_with(checked.error());
   const double check_time = watch.lap();
   RunSettings settings;
-  settings.most_chunk_hops = most_hops;
+  settings.max_chunk_hops = max_hops;
   const auto report = run_job(job, topology, {}, settings);
   if (!report) return fail_with(report.error());
   const double run_time = watch.lap();

@@ -102,7 +102,7 @@ class Picture {
   void write() {
     std::vector<LaneName> lanes = lanes_in_use(timelines_.a, timelines_.b);
     const std::size_t all = lanes.size();
-    if (lanes.size() > options_.most_lanes) lanes.resize(options_.most_lanes);
+    if (lanes.size() > options_.max_lanes) lanes.resize(options_.max_lanes);
     std::size_t longest = 4;
     for (LaneName& lane : lanes) {
       lane.name = shortened(lane.name);

@@ -10,9 +10,9 @@
 namespace espalier::compare {
 
 struct OverlayOptions {
-  std::string label_a = "A";    ///< What the upper row of each lane is.
-  std::string label_b = "B";    ///< What the lower row is.
-  std::size_t most_lanes = 48;  ///< Further lanes are left out, and the picture says so.
+  std::string label_a = "A";   ///< What the upper row of each lane is.
+  std::string label_b = "B";   ///< What the lower row is.
+  std::size_t max_lanes = 48;  ///< Further lanes are left out, and the picture says so.
 };
 
 /// Draws two timelines over each other as one SVG: for each rank, then each link, a lane whose upper row is `a` and

@@ -73,8 +73,8 @@ std::string ranks_text(const Topology& machine, const Names& ranks) {
 
 /// How many of the parts are left at most when the test has shown one of its outcomes; nothing where it cannot be
 /// predicted.
-std::optional<std::size_t> most_left(const Topology& machine, const Names& ranks, const Question& question, Bytes size,
-                                     const std::set<std::string>& parts, Fault fault, const Predict& predict) {
+std::optional<std::size_t> max_left(const Topology& machine, const Names& ranks, const Question& question, Bytes size,
+                                    const std::set<std::string>& parts, Fault fault, const Predict& predict) {
   const auto test = tested(machine, ranks);
   const auto healthy = predict(question, {}, std::span(&size, 1));
   if (!test || !healthy) return std::nullopt;
@@ -103,7 +103,7 @@ std::optional<NextTest> find_next_test(const Topology& machine, std::span<const 
   for (const Names& ranks : rank_sets(machine)) {
     Question question = like;
     question.ranks = ranks_text(machine, ranks);
-    const auto left = most_left(machine, ranks, question, size, of_interest, fault, predict);
+    const auto left = max_left(machine, ranks, question, size, of_interest, fault, predict);
     if (!left || *left >= of_interest.size()) continue;
     if (best && (best->left < *left || (best->left == *left && best->ranks <= ranks.size()))) continue;
     best = NextTest{std::move(question), size, ranks.size(), *left};

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <planners/bounds/bound.h>
-#include <planners/cut_search.h>
+#include <planners/pacing_search.h>
 #include <planners/planner.h>
 #include <schedule/bound.h>
 #include <schedule/loads.h>
@@ -35,15 +35,15 @@ Result<Column> make_column(const Topology& machine, const Collective& collective
 
 /// The run with the chunk that is best for this size.
 Result<RunReport> run(const Column& column, Bytes size) {
-  const auto evaluate = [&](const Cut& cut, Picoseconds deadline) -> Result<std::optional<RunReport>> {
+  const auto evaluate = [&](const Pacing& pacing, Picoseconds deadline) -> Result<std::optional<RunReport>> {
     sim::Options options;
     options.size = size;
-    options.set(cut);
+    options.set(pacing);
     const auto report = column.simulator.run_until(options, deadline);
     if (!report) return tl::unexpected(report.error());
     return *report ? std::optional<RunReport>(**report) : std::nullopt;
   };
-  return planners::find_best_cut(column.chunks, size, {}, evaluate);
+  return planners::find_best_pacing(column.chunks, size, {}, evaluate);
 }
 
 int fail(const Error& error) {

@@ -40,8 +40,8 @@ Placement hand_out(const Popularity& popularity, std::size_t ranks) {
 /// Swaps two experts so that the busier of their ranks gets less, the most that one swap can; whether there was one.
 bool swap_best(const Popularity& popularity, Placement& placement, std::vector<double>& loads) {
   const auto busiest = static_cast<std::uint32_t>(std::ranges::max_element(loads) - loads.begin());
-  constexpr double least_gain = 1e-12;
-  double best = loads[busiest] - least_gain;
+  constexpr double min_gain = 1e-12;
+  double best = loads[busiest] - min_gain;
   std::size_t best_own = 0, best_other = 0;
   bool is_found = false;
   for (std::size_t own = 0; own < placement.size(); ++own) {

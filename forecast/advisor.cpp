@@ -47,8 +47,8 @@ Result<const planners::Candidate*> fastest_there(const planners::Candidates& can
   if (known.empty()) return tl::unexpected(*refused);
   const double least = std::ranges::min_element(known, {}, &Known::seconds)->seconds;
   std::erase_if(known, [&](const Known& one) { return one.seconds > about * least; });
-  const double least_load = std::ranges::min_element(known, {}, &Known::load)->load;
-  std::erase_if(known, [&](const Known& one) { return one.load > equal_load * least_load; });
+  const double min_load = std::ranges::min_element(known, {}, &Known::load)->load;
+  std::erase_if(known, [&](const Known& one) { return one.load > equal_load * min_load; });
   return known.front().candidate;
 }
 
@@ -100,26 +100,26 @@ Result<SourcedSchedule> Advisor::advise(const Collective& collective, Bytes size
   if (!planned) return tl::unexpected(planned.error());
   const std::shared_ptr<const planners::Candidates> candidates = (*planned)->candidates;
   const planners::Candidate* best = &candidates->made.front();
-  Cut cut{best->chunks.choose(size), 0};
+  Pacing pacing{best->chunks.choose(size), 0};
   if (candidates->made.size() > 1 && options_.seconds_there) {
     const auto fastest = fastest_there(*candidates, size, options_);
     if (!fastest) return tl::unexpected(fastest.error());
     best = *fastest;
-    cut = {best->chunks.choose(size), 0};
+    pacing = {best->chunks.choose(size), 0};
   } else if (candidates->made.size() > 1) {
     const auto choice = (*planned)->runs->choose(size);
     if (!choice) return tl::unexpected(choice.error());
     best = choice->candidate;
-    cut = {choice->run.chunk, choice->run.ahead};
+    pacing = {choice->run.chunk, choice->run.ahead};
     if (options_.shares_memory) {
       best = &shallowest_of_equals(*candidates, *best, size);
-      if (best != choice->candidate) cut = {best->chunks.choose(size), 0};
+      if (best != choice->candidate) pacing = {best->chunks.choose(size), 0};
     }
   }
-  if (options_.leaves_chunk_to_engine) cut.chunk = Bytes{};
+  if (options_.leaves_chunk_to_engine) pacing.chunk = Bytes{};
   return SourcedSchedule{std::shared_ptr<const Schedule>(candidates, &best->schedule),
-                         options_.chunk.value_or(cut.chunk), options_.may_be_replaced,
-                         options_.ahead.value_or(cut.ahead)};
+                         options_.chunk.value_or(pacing.chunk), options_.may_be_replaced,
+                         options_.ahead.value_or(pacing.ahead)};
 }
 
 ScheduleSource Advisor::source(std::shared_ptr<Advisor> advisor) {

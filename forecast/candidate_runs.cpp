@@ -30,11 +30,11 @@ sim::Conditions CandidateRuns::steady() const {
   return conditions;
 }
 
-CandidateRuns::Run CandidateRuns::run_of(const planners::Candidate& candidate, Bytes size, const Cut& cut,
+CandidateRuns::Run CandidateRuns::run_of(const planners::Candidate& candidate, Bytes size, const Pacing& pacing,
                                          const sim::Conditions& conditions) {
-  sim::Options options = options_.at(size, cut);
+  sim::Options options = options_.at(size, pacing);
   options.conditions = conditions;
-  const KnownRuns::Key key{&candidate, size.count, cut.chunk.count, cut.ahead, conditions.jitter_ppm > 0};
+  const KnownRuns::Key key{&candidate, size.count, pacing.chunk.count, pacing.ahead, conditions.jitter_ppm > 0};
   return {key, [this, &candidate, options](Picoseconds deadline) -> Result<std::optional<sim::Report>> {
             if (options_.on_run) options_.on_run();
             const auto& simulator = find_simulator(candidate);
@@ -43,9 +43,9 @@ CandidateRuns::Run CandidateRuns::run_of(const planners::Candidate& candidate, B
           }};
 }
 
-Result<sim::Report> CandidateRuns::simulate(const planners::Candidate& candidate, Bytes size, const Cut& cut,
+Result<sim::Report> CandidateRuns::simulate(const planners::Candidate& candidate, Bytes size, const Pacing& pacing,
                                             const sim::Conditions& conditions) {
-  const Run run = run_of(candidate, size, cut, conditions);
+  const Run run = run_of(candidate, size, pacing, conditions);
   const sim::Conditions& own = options_.circumstances.conditions;
   if (conditions.jitter_ppm == 0 || (conditions.jitter_ppm == own.jitter_ppm && conditions.seed == own.seed)) {
     return runs_.run(run.key, run.simulate);
@@ -56,13 +56,13 @@ Result<sim::Report> CandidateRuns::simulate(const planners::Candidate& candidate
 }
 
 Result<std::optional<RunReport>> CandidateRuns::evaluate(const planners::Candidate& candidate, Bytes size,
-                                                         const Cut& cut, Picoseconds deadline) {
-  const Run run = run_of(candidate, size, cut, steady());
+                                                         const Pacing& pacing, Picoseconds deadline) {
+  const Run run = run_of(candidate, size, pacing, steady());
   return runs_.run_until(run.key, deadline, run.simulate);
 }
 
-planners::FixedCut CandidateRuns::fixed_for(const planners::Candidate& candidate, Bytes size) const {
-  planners::FixedCut fixed = options_.cut;
+planners::FixedPacing CandidateRuns::fixed_for(const planners::Candidate& candidate, Bytes size) const {
+  planners::FixedPacing fixed = options_.pacing;
   sim::Options of_run = options_.at(size, {size, 0});
   of_run.conditions = steady();
   fixed.parts = sim::simulated_parts(candidate.schedule, *topology_, options_.circumstances.endpoints.engines(),
@@ -75,10 +75,10 @@ planners::CandidateTimes& CandidateRuns::times() {
   return link_times_;
 }
 
-Result<Cut> CandidateRuns::find_cut(const planners::Candidate& candidate, Bytes size) {
+Result<Pacing> CandidateRuns::find_pacing(const planners::Candidate& candidate, Bytes size) {
   planners::Trial trial{&candidate, tl::unexpected(planners::NoRun::unsupported), 0};
   if (auto ran = link_times_.run(trial, size, std::nullopt); !ran) return tl::unexpected(ran.error());
-  return Cut{trial.run->chunk, trial.run->ahead};
+  return Pacing{trial.run->chunk, trial.run->ahead};
 }
 
 ProfiledRuns& CandidateRuns::profiled() {
@@ -89,7 +89,7 @@ ProfiledRuns& CandidateRuns::profiled() {
                                   chosen.launch,
                                   chosen.protocol,
                                   options_.element_size,
-                                  options_.cut,
+                                  options_.pacing,
                                   options_.model,
                                   options_.circumstances.conditions};
     profiled_ = std::make_unique<ProfiledRuns>(*topology_, *candidates_, options);
@@ -138,9 +138,9 @@ Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size
   }
   const planners::Candidate* candidate = candidates_->find(algorithm);
   ESPALIER_CHECK(candidate != nullptr, "what runs was made");
-  const auto cut = find_cut(*candidate, size);
-  if (!cut) return tl::unexpected(cut.error());
-  auto report = simulate(*candidate, size, *cut, conditions);
+  const auto pacing = find_pacing(*candidate, size);
+  if (!pacing) return tl::unexpected(pacing.error());
+  auto report = simulate(*candidate, size, *pacing, conditions);
   if (!report) return tl::unexpected(report.error());
   return CandidateRun{size, algorithm, candidate, *std::move(report), {}, nullptr, {}};
 }

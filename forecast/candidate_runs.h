@@ -30,10 +30,10 @@ struct CandidateRun {
   std::string algorithm;                           ///< As asked for: a planner, or "auto".
   const planners::Candidate* candidate = nullptr;  ///< What ran; for "auto", what it chose.
   sim::Report report;
-  std::string why;                            ///< For "auto": why it chose.
-  const profile::Setting* setting = nullptr;  ///< Under a profile: what it ran in.
-  std::string protocol;                       ///< Under a profile: with which.
-  std::optional<EcmpTimes> ecmp = {};         ///< Where paths were drawn (forecast/ecmp_runs.h).
+  std::string why;                                  ///< For "auto": why it chose.
+  const profile::CostedNetwork* setting = nullptr;  ///< Under a profile: what it ran in.
+  std::string protocol;                             ///< Under a profile: with which.
+  std::optional<EcmpTimes> ecmp = {};               ///< Where paths were drawn (forecast/ecmp_runs.h).
 
   /// Whose schedule ran.
   [[nodiscard]] const std::string& planner() const { return candidate->planner; }
@@ -70,11 +70,11 @@ class CandidateRuns {
   Result<planners::Choice> choose(Bytes size);
 
   /// One candidate at one size and cut on links alone, without jitter; nothing where it takes longer than the deadline.
-  Result<std::optional<RunReport>> evaluate(const planners::Candidate& candidate, Bytes size, const Cut& cut,
+  Result<std::optional<RunReport>> evaluate(const planners::Candidate& candidate, Bytes size, const Pacing& pacing,
                                             Picoseconds deadline);
 
   /// The size from which on `to` is faster than `from`, to about five per cent, between two sizes where that changes.
-  /// Where runs are dear (planners/cut_search.h), after one look, as if times grew evenly from there on.
+  /// Where runs are dear (planners/pacing_search.h), after one look, as if times grew evenly from there on.
   Result<Crossover> find_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
 
  private:
@@ -82,11 +82,11 @@ class CandidateRuns {
   class OfLinks : public planners::LinkTimes {
    public:
     explicit OfLinks(CandidateRuns& runs) : LinkTimes(*runs.candidates_), runs_(runs) {}
-    Result<std::optional<RunReport>> evaluate(const planners::Candidate& candidate, Bytes size, const Cut& cut,
+    Result<std::optional<RunReport>> evaluate(const planners::Candidate& candidate, Bytes size, const Pacing& pacing,
                                               Picoseconds deadline) override {
-      return runs_.evaluate(candidate, size, cut, deadline);
+      return runs_.evaluate(candidate, size, pacing, deadline);
     }
-    [[nodiscard]] planners::FixedCut fixed(const planners::Candidate& candidate, Bytes size) const override {
+    [[nodiscard]] planners::FixedPacing fixed(const planners::Candidate& candidate, Bytes size) const override {
       return runs_.fixed_for(candidate, size);
     }
 
@@ -111,14 +111,14 @@ class CandidateRuns {
     KnownRuns::Key key;
     KnownRuns::SimulateUntil simulate;
   };
-  Run run_of(const planners::Candidate& candidate, Bytes size, const Cut& cut, const sim::Conditions& conditions);
+  Run run_of(const planners::Candidate& candidate, Bytes size, const Pacing& pacing, const sim::Conditions& conditions);
   /// Those of the options without jitter.
   [[nodiscard]] sim::Conditions steady() const;
-  Result<sim::Report> simulate(const planners::Candidate& candidate, Bytes size, const Cut& cut,
+  Result<sim::Report> simulate(const planners::Candidate& candidate, Bytes size, const Pacing& pacing,
                                const sim::Conditions& conditions);
-  [[nodiscard]] planners::FixedCut fixed_for(const planners::Candidate& candidate, Bytes size) const;
+  [[nodiscard]] planners::FixedPacing fixed_for(const planners::Candidate& candidate, Bytes size) const;
   /// How a candidate runs fastest at a size on links alone, without knowing the jitter that is to come.
-  Result<Cut> find_cut(const planners::Candidate& candidate, Bytes size);
+  Result<Pacing> find_pacing(const planners::Candidate& candidate, Bytes size);
 
   const Topology* topology_;
   const planners::Candidates* candidates_;

@@ -176,7 +176,7 @@ class Sweep {
 
   const Question& question_;
   const Topology& topology_;
-  const planners::ParallelLinks network_;
+  const planners::BundledNetwork network_;
   const DegradeOptions& options_;
   Outlook healthy_;
   Planned planned_;

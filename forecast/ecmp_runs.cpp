@@ -14,14 +14,14 @@ namespace {
 
 /// Results of one schedule in one setting: what is drawn once serves all their sizes.
 using ResultsOfSchedule =
-    std::map<std::pair<const planners::Candidate*, const profile::Setting*>, std::vector<std::size_t>>;
+    std::map<std::pair<const planners::Candidate*, const profile::CostedNetwork*>, std::vector<std::size_t>>;
 
 /// Times by result, of one seed.
 Result<std::vector<Picoseconds>> run_seed(const std::vector<CandidateRun>& results,
                                           const std::vector<std::size_t>& places, const Topology& topology,
                                           const RunOptions& how, std::uint64_t seed) {
   const CandidateRun& first = results[places.front()];
-  const profile::Setting* const setting = first.setting;
+  const profile::CostedNetwork* const setting = first.setting;
   const Topology& network = setting != nullptr ? setting->topology : topology;
   const Schedule drawn = hash_flows(first.candidate->schedule, network, seed);
   const auto simulator = sim::Simulator::make_unverified(drawn, network, how.endpoints(setting).engines());

@@ -99,8 +99,8 @@ Result<sim::Options> CandidateSimulator::options_of_part(const sim::Options& opt
   if (!options.conditions.changes.empty() || options.conditions.jitter_ppm > 0) {
     return fail(ErrorCode::unsupported,
                 "a plan of which one rank's part stands for all has no jitter and no slow links",
-                "leave them out, or simulate a machine of up to " +
-                    std::to_string(planners::least_symmetric_ranks - 1) + " ranks");
+                "leave them out, or simulate a machine of up to " + std::to_string(planners::min_symmetric_ranks - 1) +
+                    " ranks");
   }
   // The largest shard that there is.
   const std::int64_t ranks = candidate_->symmetric->collective.rank_count;
@@ -194,7 +194,7 @@ std::vector<bool> used_links(const planners::Candidate& candidate, const Topolog
 
 Result<std::shared_ptr<const planners::Candidate>> stored_form(const planners::Candidate& candidate,
                                                                const Topology& topology) {
-  if (!is_walked(candidate) || topology.rank_count() >= planners::most_stored_ranks) {
+  if (!is_walked(candidate) || topology.rank_count() >= planners::max_stored_ranks) {
     return std::shared_ptr<const planners::Candidate>(std::shared_ptr<const void>(), &candidate);
   }
   const auto planner = planners::find_planner(candidate.planner);
@@ -210,7 +210,7 @@ Result<const Schedule*> whole_schedule(const planners::Candidate& candidate) {
   return fail(ErrorCode::too_large,
               "the plan of " + counted(candidate.collective().rank_count, "rank") + " is not written to a file: " +
                   counted(candidate.transfer_count(), "transfer") + " by " + candidate.planner,
-              "files hold plans of up to " + std::to_string(planners::least_symmetric_ranks - 1) +
+              "files hold plans of up to " + std::to_string(planners::min_symmetric_ranks - 1) +
                   " ranks; simulate plans and runs it in one go, and --rank N writes the part of one rank");
 }
 
@@ -224,7 +224,7 @@ Result<Schedule> part_of_rank(const planners::Candidate& candidate, const Topolo
                 "name packing or tree with -a, on the whole machine");
   }
   return planners::part_of_rank(*candidate.symmetric, topology, rank).map([&](Schedule part) {
-    part.cut = candidate.schedule.cut;
+    part.pacing = candidate.schedule.pacing;
     return part;
   });
 }

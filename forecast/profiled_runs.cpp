@@ -28,7 +28,7 @@ constexpr Bytes rooted_chunk{32 << 10};
 /// Between machines sends and receives hand on so much at once; but no more pieces of a block than pipelines need.
 /// Source: github.com/NVIDIA/nccl (June 2026), NCCL_P2P_NET_CHUNKSIZE.
 constexpr Bytes sent_chunk{128 << 10};
-constexpr std::int64_t most_sent_chunks = 64;
+constexpr std::int64_t max_sent_chunks = 64;
 
 bool is_nccl(const planners::Candidate& candidate) { return is_nccl_algorithm(candidate.planner); }
 
@@ -103,9 +103,9 @@ Error no_costs(const profile::Profile& profile, const std::string& algorithm) {
 /// nothing, and published times are not those of its tuner's picks at that rate; nor was the search held against what
 /// NCCL finds in domains of racks.
 bool decides_picks(const planners::NcclCommunicator& found) {
-  constexpr float least_rate_found = 0.2F;  // GB/s
-  constexpr std::size_t most_held = 16;     // GPUs of a machine.
-  return found.ring.inside >= least_rate_found && found.most_local <= most_held;
+  constexpr float min_rate_found = 0.2F;  // GB/s
+  constexpr std::size_t max_held = 16;    // GPUs of a machine.
+  return found.ring.inside >= min_rate_found && found.max_local <= max_held;
 }
 
 }  // namespace
@@ -130,19 +130,19 @@ std::vector<ProfiledRuns::Pair> ProfiledRuns::pairs_of(const planners::Candidate
   return found;
 }
 
-Result<const profile::Setting*> ProfiledRuns::find_setting(const Pair& pair, std::uint32_t channels,
-                                                           std::uint32_t started) {
-  std::unique_ptr<profile::Setting>& known = settings_[{pair.shape, pair.protocol, channels, started}];
+Result<const profile::CostedNetwork*> ProfiledRuns::find_setting(const Pair& pair, std::uint32_t channels,
+                                                                 std::uint32_t started) {
+  std::unique_ptr<profile::CostedNetwork>& known = settings_[{pair.shape, pair.protocol, channels, started}];
   if (!known) {
     const Picoseconds launch = profile::launch_of(options_.launch, pair.shape, topology_.rank_count(), hosts_, started);
     const Picoseconds overlap = options_.launch.overlap;
     const bool hides = overlap.count > 0;
-    const profile::Way way = on_ranks(*pair.way, pair.candidate->collective().kind, topology_.rank_count());
+    const profile::ProtocolCosts way = on_ranks(*pair.way, pair.candidate->collective().kind, topology_.rank_count());
     auto made = profile::make_setting(options_.profile, way, pair.protocol, hides ? Picoseconds{} : launch, topology_,
                                       machines_, channels);
     if (!made) return tl::unexpected(made.error());
     if (hides) std::tie(made->host, made->overlap) = std::pair(launch, overlap);
-    known = std::make_unique<profile::Setting>(*std::move(made));
+    known = std::make_unique<profile::CostedNetwork>(*std::move(made));
   }
   return known.get();
 }
@@ -207,22 +207,22 @@ Result<std::vector<ProfiledRuns::Option*>> ProfiledRuns::make_all_ready(const st
   return options;
 }
 
-sim::Options ProfiledRuns::options_of(const Option& option, Bytes size, const Cut& cut) const {
+sim::Options ProfiledRuns::options_of(const Option& option, Bytes size, const Pacing& pacing) const {
   sim::Options how;
   how.size = size;
-  how.set(cut);
+  how.set(pacing);
   how.element_size = options_.element_size;
   how.model = options_.model;
-  how.launch = option.setting->launch_with({std::min(cut.chunk.count, size.count)});
+  how.launch = option.setting->launch_with({std::min(pacing.chunk.count, size.count)});
   how.payload_ppm = option.setting->endpoints.payload_ppm;
   how.conditions = options_.conditions;
   return how;
 }
 
 planners::RunCosts ProfiledRuns::costs_of(const Option& option, Bytes size) const {
-  planners::RunCosts costs{option.chunks, options_.cut};
+  planners::RunCosts costs{option.chunks, options_.pacing};
   costs.fixed.payload = static_cast<double>(option.pair.way->payload_ppm) / profile::whole_ppm;
-  costs.fixed.least_chunk = least_chunk_of(*option.pair.way, channels_, size, option.chunks->largest_part());
+  costs.fixed.min_chunk = min_chunk_of(*option.pair.way, channels_, size, option.chunks->largest_part());
   costs.fixed.launch = option.setting->endpoints.launch;
   costs.fixed.parts = sim::simulated_parts(option.pair.candidate->schedule, option.setting->topology,
                                            option.setting->endpoints.engines(), option.pair.candidate->symmetry.get(),
@@ -230,31 +230,32 @@ planners::RunCosts ProfiledRuns::costs_of(const Option& option, Bytes size) cons
   return costs;
 }
 
-KnownRuns::SimulateUntil ProfiledRuns::simulator_of(Option& option, Bytes size, const Cut& cut) {
-  return
-      [this, &option, how = options_of(option, size, cut)](Picoseconds deadline) -> Result<std::optional<sim::Report>> {
-        const Result<CandidateSimulator>& simulator = find_simulator(option);
-        if (!simulator) return tl::unexpected(simulator.error());
-        auto report = simulator->run_until(how, deadline);
-        const profile::Setting& setting = *option.setting;
-        if (!report || !*report || setting.host.count == 0) return report;
-        const Picoseconds of_gpus = (*report)->elapsed;
-        const Picoseconds whole = profile::Launch::hide(setting.host, of_gpus, setting.overlap);
-        if (whole > deadline) return std::nullopt;
-        if (whole == of_gpus) return report;
-        sim::Options waiting = how;  // Ranks wait for the launch.
-        waiting.launch = how.launch + (whole - of_gpus);
-        return simulator->run_until(waiting, deadline);
-      };
+KnownRuns::SimulateUntil ProfiledRuns::simulator_of(Option& option, Bytes size, const Pacing& pacing) {
+  return [this, &option,
+          how = options_of(option, size, pacing)](Picoseconds deadline) -> Result<std::optional<sim::Report>> {
+    const Result<CandidateSimulator>& simulator = find_simulator(option);
+    if (!simulator) return tl::unexpected(simulator.error());
+    auto report = simulator->run_until(how, deadline);
+    const profile::CostedNetwork& setting = *option.setting;
+    if (!report || !*report || setting.host.count == 0) return report;
+    const Picoseconds of_gpus = (*report)->elapsed;
+    const Picoseconds whole = profile::Launch::hide(setting.host, of_gpus, setting.overlap);
+    if (whole > deadline) return std::nullopt;
+    if (whole == of_gpus) return report;
+    sim::Options waiting = how;  // Ranks wait for the launch.
+    waiting.launch = how.launch + (whole - of_gpus);
+    return simulator->run_until(waiting, deadline);
+  };
 }
 
-Result<sim::Report> ProfiledRuns::simulate(Option& option, Bytes size, const Cut& cut) {
-  return runs_.run({&option, size.count, cut.chunk.count, cut.ahead}, simulator_of(option, size, cut));
+Result<sim::Report> ProfiledRuns::simulate(Option& option, Bytes size, const Pacing& pacing) {
+  return runs_.run({&option, size.count, pacing.chunk.count, pacing.ahead}, simulator_of(option, size, pacing));
 }
 
-Result<std::optional<RunReport>> ProfiledRuns::evaluate(Option& option, Bytes size, const Cut& cut,
+Result<std::optional<RunReport>> ProfiledRuns::evaluate(Option& option, Bytes size, const Pacing& pacing,
                                                         Picoseconds deadline) {
-  return runs_.run_until({&option, size.count, cut.chunk.count, cut.ahead}, deadline, simulator_of(option, size, cut));
+  return runs_.run_until({&option, size.count, pacing.chunk.count, pacing.ahead}, deadline,
+                         simulator_of(option, size, pacing));
 }
 
 Result<double> ProfiledRuns::counted_load(const planners::Candidate& candidate) {
@@ -344,20 +345,20 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
   const std::uint32_t channels = channels_used(*pair.way, channels_, size, shards);
   const double depth = depth_of(pair.shape, pair.protocol, topology_.rank_count(), machines_);
   Bytes chunk =
-      options_.cut.chunk.value_or(chunk_of(*pair.way, channels, size, shards, best.chunks->largest_part(), depth));
+      options_.pacing.chunk.value_or(chunk_of(*pair.way, channels, size, shards, best.chunks->largest_part(), depth));
   if (chunk.count == 0) chunk = best.chunks->choose(size);
-  if (!options_.cut.chunk && has_root(pair.candidate->collective().kind)) {
+  if (!options_.pacing.chunk && has_root(pair.candidate->collective().kind)) {
     const double most = static_cast<double>(rooted_chunk.count) * channels * best.chunks->largest_part();
     chunk.count = std::min(chunk.count, static_cast<std::int64_t>(most));
   }
   const bool sends = pair.shape == profile::Shape::p2p || pair.shape == profile::Shape::pxn;
-  if (!options_.cut.chunk && sends && machines_ > 1) {
+  if (!options_.pacing.chunk && sends && machines_ > 1) {
     const double largest = best.chunks->largest_part() * static_cast<double>(size.count);
-    const auto most = std::max(sent_chunk.count, static_cast<std::int64_t>(largest) / most_sent_chunks);
+    const auto most = std::max(sent_chunk.count, static_cast<std::int64_t>(largest) / max_sent_chunks);
     chunk.count = std::min(chunk.count, most);
   }
   chunk.count = std::max(chunk.count, options_.element_size);
-  auto report = simulate(best, size, {chunk, options_.cut.ahead.value_or(0)});
+  auto report = simulate(best, size, {chunk, options_.pacing.ahead.value_or(0)});
   if (!report) return tl::unexpected(report.error());
   constexpr double micro = 1e6;
   std::string why = fmt::format("its tuner counts {:.1f} us for {}", picks->front().seconds * micro,
@@ -372,14 +373,16 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
 
 Result<std::optional<RunReport>> ProfiledRuns::run_against(Option& option, Bytes size, const planners::RunCosts& costs,
                                                            const std::optional<Picoseconds>& best) {
-  const auto evaluate_cut = [&](const Cut& cut, Picoseconds deadline) { return evaluate(option, size, cut, deadline); };
-  if (!best) return planners::find_best_cut(*costs.chunks, size, costs.fixed, evaluate_cut);
+  const auto evaluate_pacing = [&](const Pacing& pacing, Picoseconds deadline) {
+    return evaluate(option, size, pacing, deadline);
+  };
+  if (!best) return planners::find_best_pacing(*costs.chunks, size, costs.fixed, evaluate_pacing);
   // Hardly a cut makes up for loads and latencies that take longer than the best so far: where runs take seconds, no
   // others are tried.
   if (planners::is_dear(*costs.chunks, size) && costs.pipelined_time(size) >= best->seconds()) {
-    return evaluate_cut(planners::first_cut(*costs.chunks, size, costs.fixed), *best);
+    return evaluate_pacing(planners::first_pacing(*costs.chunks, size, costs.fixed), *best);
   }
-  return planners::find_best_cut_beside(*best, *costs.chunks, size, costs.fixed, evaluate_cut);
+  return planners::find_best_pacing_beside(*best, *costs.chunks, size, costs.fixed, evaluate_pacing);
 }
 
 bool ProfiledRuns::competes(const planners::Candidate& candidate) const { return !is_nccl(candidate); }
@@ -392,13 +395,13 @@ double ProfiledRuns::floor(const planners::Candidate& candidate, Bytes size) {
   return payload > 0 ? candidate.chunks.load_time(size) / payload : 0;
 }
 
-Result<double> ProfiledRuns::least_time(const planners::Candidate& candidate, Bytes size) {
+Result<double> ProfiledRuns::min_time(const planners::Candidate& candidate, Bytes size) {
   const std::vector<Pair> pairs = pairs_of(candidate);
   if (pairs.empty()) return tl::unexpected(no_costs(options_.profile, candidate.planner));
   const auto options = make_all_ready(pairs, size);
   if (!options) return tl::unexpected(options.error());
   double least = std::numeric_limits<double>::infinity();
-  for (const Option* option : *options) least = std::min(least, costs_of(*option, size).least_time(size));
+  for (const Option* option : *options) least = std::min(least, costs_of(*option, size).min_time(size));
   return least;
 }
 
@@ -421,10 +424,10 @@ Result<void> ProfiledRuns::run(planners::Trial& trial, Bytes size, const std::op
   const auto expected = [&](const Option* option) { return costs_of(*option, size).pipelined_time(size); };
   std::ranges::stable_sort(*options, {}, expected);
   std::optional<Picoseconds> shortest = best;
-  std::optional<std::pair<Option*, Cut>> fastest;
+  std::optional<std::pair<Option*, Pacing>> fastest;
   for (Option* const option : *options) {
     const planners::RunCosts costs = costs_of(*option, size);
-    if (shortest && planners::good_enough * costs.least_time(size) >= shortest->seconds()) continue;
+    if (shortest && planners::good_enough * costs.min_time(size) >= shortest->seconds()) continue;
     const auto found = run_against(*option, size, costs, shortest);
     if (!found) return tl::unexpected(found.error());
     if (!*found || (trial.run && (*found)->elapsed >= trial.run->elapsed)) continue;
@@ -433,7 +436,7 @@ Result<void> ProfiledRuns::run(planners::Trial& trial, Bytes size, const std::op
     if (!shortest || (*found)->elapsed < *shortest) shortest = (*found)->elapsed;
   }
   if (!fastest) {
-    trial.least_time = std::max(trial.least_time, best->seconds());
+    trial.min_time = std::max(trial.min_time, best->seconds());
     trial.run = tl::unexpected(planners::NoRun::cannot_win);
   } else if (!best || trial.run->elapsed < *best) {  // What loses beside others was not tried to its end.
     const std::scoped_lock lock(mutex_);
@@ -444,7 +447,7 @@ Result<void> ProfiledRuns::run(planners::Trial& trial, Bytes size, const std::op
 
 /// Requires: costs for the candidate.
 Result<ProfiledRun> ProfiledRuns::run_fastest(const planners::Candidate& candidate, Bytes size) {
-  const auto find = [&]() -> std::optional<std::pair<Option*, Cut>> {
+  const auto find = [&]() -> std::optional<std::pair<Option*, Pacing>> {
     const std::scoped_lock lock(mutex_);
     const auto known = fastest_.find({&candidate, size.count});
     return known == fastest_.end() ? std::nullopt : std::optional(known->second);

@@ -12,10 +12,10 @@
 #include "forecast/entrants.h"
 #include "forecast/known_runs.h"
 #include "planners/chooser.h"
+#include "profile/costed_network.h"
 #include "profile/nccl_choices.h"
 #include "profile/nccl_tuner.h"
 #include "profile/profile.h"
-#include "profile/setting.h"
 #include "sim/simulate.h"
 
 namespace espalier::forecast {
@@ -25,7 +25,7 @@ struct ProfiledRun {
   const planners::Candidate* candidate = nullptr;
   profile::Shape shape = profile::Shape::ring;  ///< Whose costs it has.
   sim::Protocol protocol = sim::Protocol::simple;
-  const profile::Setting* setting = nullptr;  ///< What it ran in; lives as long as the ProfiledRuns.
+  const profile::CostedNetwork* setting = nullptr;  ///< What it ran in; lives as long as the ProfiledRuns.
   sim::Report report;
   std::string why;  ///< One sentence: what else was there. Empty where nothing was chosen.
 };
@@ -40,7 +40,7 @@ class ProfiledRuns : public planners::CandidateTimes {
     profile::Launch launch;
     std::optional<sim::Protocol> protocol;  ///< Only this one.
     std::int64_t element_size = 4;
-    planners::FixedCut cut;
+    planners::FixedPacing pacing;
     sim::ModelKind model = sim::ModelKind::link;
     sim::Conditions conditions;
   };
@@ -57,7 +57,7 @@ class ProfiledRuns : public planners::CandidateTimes {
   [[nodiscard]] bool may_gain(const planners::Candidate&, Bytes) const override { return true; }
   /// A network's links are no faster under a profile than they are.
   double floor(const planners::Candidate& candidate, Bytes size) override;
-  Result<double> least_time(const planners::Candidate& candidate, Bytes size) override;
+  Result<double> min_time(const planners::Candidate& candidate, Bytes size) override;
   double expected_time(const planners::Candidate& candidate, Bytes size) override;
   /// With the protocol that takes least.
   Result<void> run(planners::Trial& trial, Bytes size, const std::optional<Picoseconds>& best) override;
@@ -68,13 +68,13 @@ class ProfiledRuns : public planners::CandidateTimes {
     const planners::Candidate* candidate = nullptr;
     profile::Shape shape = profile::Shape::ring;
     sim::Protocol protocol = sim::Protocol::simple;
-    const profile::Way* way = nullptr;
+    const profile::ProtocolCosts* way = nullptr;
   };
   /// The same, ready to run on so many channels.
   struct Option {
     Pair pair;
     std::uint32_t channels = 1;
-    const profile::Setting* setting = nullptr;
+    const profile::CostedNetwork* setting = nullptr;
     const planners::ChunkModel* chunks = nullptr;
     std::once_flag making;
     std::optional<Result<CandidateSimulator>> simulator;  ///< Made by whoever runs it first.
@@ -94,12 +94,12 @@ class ProfiledRuns : public planners::CandidateTimes {
   Result<Option*> make_ready(const Pair& pair, Bytes size);
   const Result<CandidateSimulator>& find_simulator(Option& option);
   Result<std::vector<Option*>> make_all_ready(const std::vector<Pair>& pairs, Bytes size);
-  Result<const profile::Setting*> find_setting(const Pair& pair, std::uint32_t channels, std::uint32_t started);
-  [[nodiscard]] sim::Options options_of(const Option& option, Bytes size, const Cut& cut) const;
+  Result<const profile::CostedNetwork*> find_setting(const Pair& pair, std::uint32_t channels, std::uint32_t started);
+  [[nodiscard]] sim::Options options_of(const Option& option, Bytes size, const Pacing& pacing) const;
   [[nodiscard]] planners::RunCosts costs_of(const Option& option, Bytes size) const;
-  KnownRuns::SimulateUntil simulator_of(Option& option, Bytes size, const Cut& cut);
-  Result<sim::Report> simulate(Option& option, Bytes size, const Cut& cut);
-  Result<std::optional<RunReport>> evaluate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline);
+  KnownRuns::SimulateUntil simulator_of(Option& option, Bytes size, const Pacing& pacing);
+  Result<sim::Report> simulate(Option& option, Bytes size, const Pacing& pacing);
+  Result<std::optional<RunReport>> evaluate(Option& option, Bytes size, const Pacing& pacing, Picoseconds deadline);
   Result<double> counted_load(const planners::Candidate& candidate);
   Result<double> load_of_trees();
   const profile::NcclChoices* choices_of(CollectiveKind kind);
@@ -119,7 +119,8 @@ class ProfiledRuns : public planners::CandidateTimes {
   KnownRuns runs_;
   /// Of all below; what they hold is not changed once it is made, without it where that takes long.
   std::mutex mutex_;
-  std::map<std::tuple<profile::Shape, sim::Protocol, std::uint32_t, std::uint32_t>, std::unique_ptr<profile::Setting>>
+  std::map<std::tuple<profile::Shape, sim::Protocol, std::uint32_t, std::uint32_t>,
+           std::unique_ptr<profile::CostedNetwork>>
       settings_;
   std::map<std::tuple<const planners::Candidate*, profile::Shape, sim::Protocol, std::uint32_t, std::uint32_t>, Option>
       made_;
@@ -127,7 +128,7 @@ class ProfiledRuns : public planners::CandidateTimes {
   /// Of the options that differ in channels alone the first that ran: the others share what it worked out.
   std::map<std::tuple<const planners::Candidate*, profile::Shape, sim::Protocol>, Option*> first_to_run_;
   /// By size: with what a candidate ran fastest, and how it was cut there.
-  std::map<std::pair<const planners::Candidate*, std::int64_t>, std::pair<Option*, Cut>> fastest_;
+  std::map<std::pair<const planners::Candidate*, std::int64_t>, std::pair<Option*, Pacing>> fastest_;
   std::optional<Topology> counted_;  ///< As NCCL's tuner counts its links.
   profile::TunerView view_;          ///< But for the collective; where `counted_` is.
   std::once_flag connecting_;

@@ -73,14 +73,14 @@ std::optional<planners::Candidate> take_walked_ring(std::vector<planners::Planne
 
 }  // namespace
 
-sim::Options RunOptions::at(Bytes size, const Cut& cut_of_run, const profile::Setting* setting) const {
+sim::Options RunOptions::at(Bytes size, const Pacing& pacing_of_run, const profile::CostedNetwork* setting) const {
   sim::Options options;
   options.size = size;
-  options.set(cut_of_run);
+  options.set(pacing_of_run);
   options.element_size = element_size;
   options.model = model;
   options.set({endpoints(setting), circumstances.conditions});
-  if (setting != nullptr) options.launch = setting->launch_with({std::min(cut_of_run.chunk.count, size.count)});
+  if (setting != nullptr) options.launch = setting->launch_with({std::min(pacing_of_run.chunk.count, size.count)});
   return options;
 }
 
@@ -114,7 +114,7 @@ Result<planners::Candidates> plan(const Question& question, const PlanListener& 
   auto ring = take_walked_ring(planners, question);
   planners::CandidateOptions options;
   options.for_choice = !is_limited && (is_auto || names_variants);
-  options.least_size = smallest_of(question, names_variants);
+  options.min_size = smallest_of(question, names_variants);
   options.named = question.algorithms;
   options.may_be_unstored = question.forms != PlanForms::schedules && !is_limited;
   options.lost = question.lost;

@@ -11,7 +11,7 @@
 #include "forecast/software.h"
 #include "planners/chooser.h"
 #include "planners/packing/pruned_packing.h"
-#include "profile/setting.h"
+#include "profile/costed_network.h"
 #include "schedule/collective.h"
 #include "sim/simulate.h"
 #include "topology/topology.h"
@@ -21,16 +21,17 @@ namespace espalier::forecast {
 /// How runs are made, whatever their size.
 struct RunOptions {
   std::int64_t element_size = 4;
-  planners::FixedCut cut;  ///< Fixed for all; the rest is chosen per schedule and size.
+  planners::FixedPacing pacing;  ///< Fixed for all; the rest is chosen per schedule and size.
   sim::ModelKind model = sim::ModelKind::link;
   sim::Circumstances circumstances;
   std::shared_ptr<const Software> profile = nullptr;  ///< Null: links alone.
   std::function<void()> on_run = {};  ///< Told before each run on links alone, by the thread that runs it.
 
   /// Of one run, with the costs of a setting where it runs in one; nothing is recorded.
-  [[nodiscard]] sim::Options at(Bytes size, const Cut& cut, const profile::Setting* setting = nullptr) const;
+  [[nodiscard]] sim::Options at(Bytes size, const Pacing& pacing,
+                                const profile::CostedNetwork* setting = nullptr) const;
   /// What ranks and protocol add to such a run.
-  [[nodiscard]] const sim::Endpoints& endpoints(const profile::Setting* setting) const {
+  [[nodiscard]] const sim::Endpoints& endpoints(const profile::CostedNetwork* setting) const {
     return setting != nullptr ? setting->endpoints : circumstances.endpoints;
   }
 };

@@ -66,14 +66,14 @@ class Experiments {
       std::optional<Result<CandidateSimulator>> simulator;
       if (known_ == nullptr) simulator = CandidateSimulator::make(other, topology_, engines_);
       if (simulator && !*simulator) return tl::unexpected(simulator->error());
-      return planners::find_best_cut(other.chunks, options_.size, {},
-                                     [&](const Cut& cut, Picoseconds deadline) -> Found {
-                                       if (known_ != nullptr)
-                                         return known_->evaluate(other, options_.size, cut, deadline);
-                                       sim::Options changed = options_;
-                                       changed.set(cut);
-                                       return (*simulator)->run_until(changed, deadline);
-                                     });
+      return planners::find_best_pacing(other.chunks, options_.size, {},
+                                        [&](const Pacing& pacing, Picoseconds deadline) -> Found {
+                                          if (known_ != nullptr)
+                                            return known_->evaluate(other, options_.size, pacing, deadline);
+                                          sim::Options changed = options_;
+                                          changed.set(pacing);
+                                          return (*simulator)->run_until(changed, deadline);
+                                        });
     });
   }
 
@@ -176,7 +176,7 @@ Result<RunLimits> find_run_limits(const planners::Candidate& candidate, const To
   }
   for (const planners::Candidate& other : others) {
     // What needs longer at the least cannot help.
-    if (&other == &candidate || other.chunks.least_time(options.size) > limits.report.elapsed.seconds()) continue;
+    if (&other == &candidate || other.chunks.min_time(options.size) > limits.report.elapsed.seconds()) continue;
     experiments.change_algorithm(other);
   }
   limits.improvements = experiments.run(threads);

@@ -12,16 +12,18 @@ namespace {
 
 /// Whether rings run at a size as they are to run.
 bool can_walk(const planners::WalkedRings& rings, const Topology& topology, Bytes size, const RunOptions& options) {
-  const auto walk = [&](const Cut& cut) {
-    return sim::simulate_rings(rings.walks, topology, options.at(size, cut), options.circumstances.endpoints.engines());
+  const auto walk = [&](const Pacing& pacing) {
+    return sim::simulate_rings(rings.walks, topology, options.at(size, pacing),
+                               options.circumstances.endpoints.engines());
   };
-  const auto best = planners::find_best_cut(rings.chunks, size, options.cut, [&](const Cut& cut, Picoseconds) {
-    return walk(cut).map([](const auto& walked) { return std::optional<RunReport>(walked.report); });
-  });
+  const auto best =
+      planners::find_best_pacing(rings.chunks, size, options.pacing, [&](const Pacing& pacing, Picoseconds) {
+        return walk(pacing).map([](const auto& walked) { return std::optional<RunReport>(walked.report); });
+      });
   if (!best) return false;
   const auto walked = walk({best->chunk, best->ahead});
   const bool is_better = rings.is_dealt && options.circumstances.are_plain();
-  return walked && (walked->is_stored_form || is_better || topology.rank_count() >= planners::most_stored_ranks);
+  return walked && (walked->is_stored_form || is_better || topology.rank_count() >= planners::max_stored_ranks);
 }
 
 }  // namespace
@@ -29,7 +31,7 @@ bool can_walk(const planners::WalkedRings& rings, const Topology& topology, Byte
 std::optional<planners::Candidate> find_walked_ring(const Topology& topology, const Collective& collective,
                                                     std::span<const Bytes> sizes, const RunOptions& options) {
   const std::size_t ranks = topology.rank_count();
-  if (ranks < planners::least_walked_ranks || ranks >= planners::least_symmetric_ranks ||
+  if (ranks < planners::min_walked_ranks || ranks >= planners::min_symmetric_ranks ||
       options.model != sim::ModelKind::link || options.profile) {
     return std::nullopt;
   }

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t first_data_address = 10U << 24U;
 constexpr std::uint32_t first_control_address = (172U << 24U) | (16U << 16U);
 constexpr unsigned data_bits = 24;
-constexpr std::size_t most_ranks = 65536;
+constexpr std::size_t max_ranks = 65536;
 
 std::string dotted(std::uint32_t address) {
   constexpr std::uint32_t byte = 0xFF;
@@ -22,8 +22,8 @@ std::string dotted(std::uint32_t address) {
 }  // namespace
 
 Result<AddressPlan> AddressPlan::make(std::size_t rank_count) {
-  if (rank_count > most_ranks) {
-    return fail(ErrorCode::too_large, fmt::format("a lab has at most {} ranks, not {}", most_ranks, rank_count));
+  if (rank_count > max_ranks) {
+    return fail(ErrorCode::too_large, fmt::format("a lab has at most {} ranks, not {}", max_ranks, rank_count));
   }
   return AddressPlan(rank_count);
 }

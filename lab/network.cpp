@@ -64,11 +64,10 @@ LabNetwork::LabNetwork(const Topology& scaled, AddressPlan addresses, Keeper kee
       keeper_(std::move(keeper)) {}
 
 Result<LabNetwork> LabNetwork::make(const Topology& scaled) {
-  if (scaled.node_count() > most_nodes) {
-    return fail(
-        ErrorCode::too_large,
-        fmt::format("a lab has at most {} nodes, and {} has {}", most_nodes, scaled.name(), scaled.node_count()),
-        "take a smaller topology of the same kind");
+  if (scaled.node_count() > max_nodes) {
+    return fail(ErrorCode::too_large,
+                fmt::format("a lab has at most {} nodes, and {} has {}", max_nodes, scaled.name(), scaled.node_count()),
+                "take a smaller topology of the same kind");
   }
   auto addresses = AddressPlan::make(scaled.rank_count());
   if (!addresses) return tl::unexpected(addresses.error());

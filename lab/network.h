@@ -15,7 +15,7 @@
 namespace espalier::lab {
 
 /// The most nodes that a lab has; each is a network namespace.
-inline constexpr std::size_t most_nodes = 1024;
+inline constexpr std::size_t max_nodes = 1024;
 
 /// What the devices of one link have sent, headers included.
 struct LinkCount {
@@ -30,7 +30,7 @@ class LabNetwork {
  public:
   /// Builds the network of a scaled topology (lab/scale.h); latencies are built only where they are not zero, and need
   /// netem. The topology must outlive it. Requires: one lab at a time is made in a process.
-  /// Errors: too_large past `most_nodes`; unavailable when the kernel or the rights do not allow it, with the words of
+  /// Errors: too_large past `max_nodes`; unavailable when the kernel or the rights do not allow it, with the words of
   /// ip(8) or tc(8).
   /// Cost: two short processes per node, about 5 ms each.
   [[nodiscard]] static Result<LabNetwork> make(const Topology& scaled);

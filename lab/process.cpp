@@ -205,8 +205,8 @@ Result<std::string> run_program(std::vector<std::string> arguments, std::string 
   if (!process) return tl::unexpected(process.error());
   Outcome outcome = process->wait();
   if (outcome.code == 0) return std::move(outcome.output);
-  constexpr std::size_t most_shown = 2000;
-  if (outcome.errors.size() > most_shown) outcome.errors.resize(most_shown);
+  constexpr std::size_t max_shown = 2000;
+  if (outcome.errors.size() > max_shown) outcome.errors.resize(max_shown);
   while (outcome.errors.ends_with('\n')) outcome.errors.pop_back();
   return fail(ErrorCode::unavailable,
               fmt::format("'{}' ended with code {}: {}", fmt::join(launch.arguments, " "), outcome.code,

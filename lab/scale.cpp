@@ -11,10 +11,10 @@
 namespace espalier::lab {
 namespace {
 
-constexpr std::size_t most_digits = 15;
+constexpr std::size_t max_digits = 15;
 
 bool is_number(std::string_view text) {
-  return !text.empty() && text.size() <= most_digits &&
+  return !text.empty() && text.size() <= max_digits &&
          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
@@ -86,7 +86,7 @@ Result<Rational> parse_scale(std::string_view text) {
 
 std::string format_scale(const Rational& factor) {
   BigInteger unit = 1;
-  for (std::size_t digits = 0; digits <= most_digits; ++digits, unit *= 10) {
+  for (std::size_t digits = 0; digits <= max_digits; ++digits, unit *= 10) {
     const Rational scaled = factor * unit;
     if (denominator(scaled) != 1) continue;
     std::string text = numerator(scaled).str();

@@ -26,7 +26,7 @@ Result<Forest> all_reduce_forest(const PlanningProblem& problem, const PlanConte
                 "use reduce-scatter followed by all-gather");
   }
   const ColumnSolution solution = with_fewer_trees(*program->orbits, TreeOracle(*program->orbits, program->groups),
-                                                   program->solution, {.enough = 2, .most_height = 0});
+                                                   program->solution, {.enough = 2, .max_height = 0});
   return lift(topology, *program->orbits, program->groups, solution);
 }
 

@@ -22,12 +22,12 @@ namespace espalier::planners {
 namespace {
 
 /// Where latency is a smaller part of the time, no packing is lower for a gain.
-constexpr double least_latency = 0.01;
+constexpr double min_latency = 0.01;
 
 bool is_variant(const Candidate& candidate) { return candidate.planner.starts_with("packing/"); }
 
 bool needs_variants(const ChunkModel& packing, Bytes size) {
-  return packing.latency() > least_latency * packing.load_time(size);
+  return packing.latency() > min_latency * packing.load_time(size);
 }
 
 double bound_time(const Candidates& candidates, Bytes size) {
@@ -69,7 +69,7 @@ std::optional<NoRun> find_reason(const Candidates& candidates, const CandidateTi
                                  Bytes size, const std::optional<Picoseconds>& best) {
   if (!best) return std::nullopt;
   const Candidate& candidate = *trial.candidate;
-  if (trial.least_time > rounding(candidate, size) * best->seconds()) return NoRun::cannot_win;
+  if (trial.min_time > rounding(candidate, size) * best->seconds()) return NoRun::cannot_win;
   if (best->seconds() <= good_enough * bound_time(candidates, size)) return NoRun::is_near_bound;
   if (!times.may_gain(candidate, size)) return NoRun::gains_little;
   return std::nullopt;
@@ -90,7 +90,7 @@ struct Prospect {
 Result<void> run_trials(const Candidates& candidates, std::vector<Trial>& trials, Bytes size, CandidateTimes& times) {
   std::priority_queue<Prospect, std::vector<Prospect>, std::greater<>> prospects;
   for (std::size_t i = 0; i < trials.size(); ++i) {
-    prospects.push({!times.may_gain(*trials[i].candidate, size), trials[i].least_time, false, i});
+    prospects.push({!times.may_gain(*trials[i].candidate, size), trials[i].min_time, false, i});
   }
   std::optional<Picoseconds> best;
   std::optional<Error> refused;
@@ -107,13 +107,13 @@ Result<void> run_trials(const Candidates& candidates, std::vector<Trial>& trials
       continue;
     }
     if (!next.is_known) {
-      const auto least = times.least_time(*trial.candidate, size);
+      const auto least = times.min_time(*trial.candidate, size);
       if (!least && least.error().code != ErrorCode::unsupported) return tl::unexpected(least.error());
       if (!least) {
         refuse(trial, least.error());
         continue;
       }
-      trial.least_time = *least;
+      trial.min_time = *least;
       next.seconds = times.expected_time(*trial.candidate, size);
       next.is_known = true;
       prospects.push(next);
@@ -130,7 +130,7 @@ Result<void> run_trials(const Candidates& candidates, std::vector<Trial>& trials
 }
 
 /// What a candidate takes when there is next to nothing to move.
-double latency_of(const Trial& trial) { return trial.candidate->chunks.least_time(Bytes{1}); }
+double latency_of(const Trial& trial) { return trial.candidate->chunks.min_time(Bytes{1}); }
 
 /// Puts the best of those that are as fast as the first at the front: who waits less often, as no model counts all that
 /// a wait costs.
@@ -151,7 +151,7 @@ std::string explain_unrun(const Trial& best, const Trial& second, double bound) 
     const double percent = 100 * std::max(0.0, 1 - bound / seconds);
     return fmt::format("{}: within {:.1f} % of the bound", best.candidate->planner, std::max(0.1, percent));
   }
-  const double factor = seconds > 0 ? second.least_time / seconds : 1.0;
+  const double factor = seconds > 0 ? second.min_time / seconds : 1.0;
   switch (second.run.error()) {
     case NoRun::cannot_win:
       return fmt::format("{}: {} needs at least {:.2f}x its time", best.candidate->planner, second.candidate->planner,
@@ -190,14 +190,14 @@ bool may_plan_beside_bound(const Topology& topology, const Collective& collectiv
          !find_unreachable(topology);
 }
 
-std::shared_ptr<const ScheduleSymmetry> find_large_symmetry(const Schedule& schedule, const ParallelLinks& network) {
-  if (schedule.transfers.size() < least_symmetric_transfers || schedule.collective.has_matrix()) return nullptr;
+std::shared_ptr<const ScheduleSymmetry> find_large_symmetry(const Schedule& schedule, const BundledNetwork& network) {
+  if (schedule.transfers.size() < min_symmetric_transfers || schedule.collective.has_matrix()) return nullptr;
   const std::vector<RankMap> likely = likely_rank_maps(network, schedule);
   auto symmetry = find_symmetry(schedule, network.topology(), MoveOrder::same, likely);
   return symmetry ? std::make_shared<const ScheduleSymmetry>(*std::move(symmetry)) : nullptr;
 }
 
-void add_variants(std::vector<Candidate>& made, const ParallelLinks& network, const Schedule& packing,
+void add_variants(std::vector<Candidate>& made, const BundledNetwork& network, const Schedule& packing,
                   unsigned threads) {
   const Topology& topology = network.topology();
   for (PackingPoint& point : pareto_packings(network, packing, threads)) {
@@ -240,7 +240,7 @@ bool may_win(const Candidates& candidates, const Candidate& candidate, Bytes siz
   return packing == nullptr || needs_variants(packing->chunks, size);
 }
 
-Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const ParallelLinks& network,
+Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const BundledNetwork& network,
                                                   const Collective& collective, const Bound& bound,
                                                   const CandidateOptions& options) {
   auto schedule = plan_unbounded(network, collective, planner, options.context);
@@ -249,21 +249,20 @@ Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const 
   std::vector<Candidate> made;
   const ChunkModel chunks(*schedule, network.topology());
   const bool has_variants = options.for_choice && planner.name == "packing";
-  if (has_variants && needs_variants(chunks, options.least_size))
-    add_variants(made, network, *schedule, options.threads);
+  if (has_variants && needs_variants(chunks, options.min_size)) add_variants(made, network, *schedule, options.threads);
   auto symmetry = find_large_symmetry(*schedule, network);
   made.push_back(
       {std::string(planner.name), std::move(*schedule), chunks, {}, nullptr, nullptr, std::move(symmetry), true});
   return made;
 }
 
-Result<Candidates> make_candidates(const ParallelLinks& network, const Collective& collective,
+Result<Candidates> make_candidates(const BundledNetwork& network, const Collective& collective,
                                    std::span<const Planner> planners, const CandidateOptions& options,
                                    const std::function<void(std::string_view)>& on_start) {
-  const bool is_large = options.may_be_unstored && collective.rank_count >= least_symmetric_ranks;
-  std::optional<ParallelLinks> of_software;
+  const bool is_large = options.may_be_unstored && collective.rank_count >= min_symmetric_ranks;
+  std::optional<BundledNetwork> of_software;
   if (options.paths == Paths::software) of_software.emplace(network.topology(), options.paths);
-  const ParallelLinks& planned_on = of_software ? *of_software : network;
+  const BundledNetwork& planned_on = of_software ? *of_software : network;
   if (auto fits = check_rank_limit(collective); !fits) return tl::unexpected(fits.error());
   if (is_large && planned_on.has_every_path()) {
     auto large = make_large_candidates(network, collective, planners, options, on_start);
@@ -349,7 +348,7 @@ std::string_view describe(NoRun reason) {
   return "";
 }
 
-double RunCosts::least_time(Bytes size) const {
+double RunCosts::min_time(Bytes size) const {
   return fixed.launch.seconds() + std::max(chunks->latency(), chunks->load_time(size) / fixed.payload);
 }
 
@@ -357,30 +356,30 @@ double RunCosts::pipelined_time(Bytes size) const {
   return fixed.launch.seconds() + chunks->latency() + chunks->load_time(size) / fixed.payload;
 }
 
-double LinkTimes::floor(const Candidate& candidate, Bytes size) { return costs_of(candidate, size).least_time(size); }
+double LinkTimes::floor(const Candidate& candidate, Bytes size) { return costs_of(candidate, size).min_time(size); }
 
 Result<void> LinkTimes::run(Trial& trial, Bytes size, const std::optional<Picoseconds>& best) {
   const Candidate& candidate = *trial.candidate;
   const RunCosts known = costs_of(candidate, size);
-  const auto evaluate_cut = [&](const Cut& cut, Picoseconds deadline) {
-    return evaluate(candidate, size, cut, deadline);
+  const auto evaluate_pacing = [&](const Pacing& pacing, Picoseconds deadline) {
+    return evaluate(candidate, size, pacing, deadline);
   };
-  const FixedCut own = fixed_cut(candidate.schedule, size, known.fixed);
+  const FixedPacing own = fixed_pacing(candidate.schedule, size, known.fixed);
   Result<std::optional<RunReport>> found;
   if (!best) {
-    found = find_best_cut(*known.chunks, size, own, evaluate_cut);
+    found = find_best_pacing(*known.chunks, size, own, evaluate_pacing);
   } else if (known.pipelined_time(size) >= best->seconds()) {
     // Hardly a cut makes up for loads and latencies that take longer than the best so far.
-    found = evaluate_cut(first_cut(*known.chunks, size, own), latest_beside(*best));
+    found = evaluate_pacing(first_pacing(*known.chunks, size, own), latest_beside(*best));
   } else {
-    found = find_best_cut_beside(*best, *known.chunks, size, own, evaluate_cut);
+    found = find_best_pacing_beside(*best, *known.chunks, size, own, evaluate_pacing);
   }
   if (!found) return tl::unexpected(found.error());
   if (*found) {
     trial.run = **std::move(found);
   } else {
     trial.run = tl::unexpected(NoRun::given_up);
-    trial.least_time = std::max(trial.least_time, latest_beside(*best).seconds());
+    trial.min_time = std::max(trial.min_time, latest_beside(*best).seconds());
   }
   return {};
 }
@@ -396,7 +395,7 @@ Result<Choice> choose(const Candidates& candidates, Bytes size, CandidateTimes& 
   std::ranges::stable_sort(trials, [](const Trial& a, const Trial& b) {
     if (a.run.has_value() != b.run.has_value()) return a.run.has_value();
     if (a.run) return a.run->elapsed < b.run->elapsed;
-    return a.least_time < b.least_time;
+    return a.min_time < b.min_time;
   });
   settle_tie(trials);
   Choice choice;

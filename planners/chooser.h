@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "planners/chunking.h"
-#include "planners/cut_search.h"
+#include "planners/pacing_search.h"
 #include "planners/planner.h"
 #include "schedule/symmetry/symmetry.h"
 #include "schedule/timeline/run_report.h"
@@ -69,7 +69,7 @@ struct CandidateOptions {
   /// They are there to be chosen from: packings of lower and of fewer trees are candidates of their own
   /// (pareto_packings), and who cannot win at any size (may_win) is left out.
   bool for_choice = false;
-  Bytes least_size{0};             ///< Nothing is chosen for smaller messages.
+  Bytes min_size{0};               ///< Nothing is chosen for smaller messages.
   std::vector<std::string> named;  ///< Planners that are not left out.
   /// Whether plans of large machines may be such as are not stored as a schedule (Candidate::is_stored).
   bool may_be_unstored = false;
@@ -83,13 +83,13 @@ struct CandidateOptions {
 
 /// Plans, verifies and bounds with each planner. `on_start` is told the planner's name before it starts, one at a time.
 /// Errors: infeasible or invalid_input when the bound itself has no answer; a planner's refusal is not an error.
-Result<Candidates> make_candidates(const ParallelLinks& network, const Collective& collective,
+Result<Candidates> make_candidates(const BundledNetwork& network, const Collective& collective,
                                    std::span<const Planner> planners, const CandidateOptions& options = {},
                                    const std::function<void(std::string_view)>& on_start = {});
 
 /// What one planner makes, verified and with this bound set: its schedule, after its variants where asked for.
 /// Errors: those of the planner.
-Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const ParallelLinks& network,
+Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const BundledNetwork& network,
                                                   const Collective& collective, const Bound& bound,
                                                   const CandidateOptions& options = {});
 
@@ -101,10 +101,10 @@ bool may_win(const Candidates& candidates, const Candidate& candidate, Bytes siz
 /// What is known of a candidate's runs before it runs.
 struct RunCosts {
   const ChunkModel* chunks = nullptr;
-  FixedCut fixed;
+  FixedPacing fixed;
 
   /// A time that no run is below, in seconds.
-  [[nodiscard]] double least_time(Bytes size) const;
+  [[nodiscard]] double min_time(Bytes size) const;
   /// About what the best cut takes, in seconds.
   [[nodiscard]] double pipelined_time(Bytes size) const;
 };
@@ -128,7 +128,7 @@ std::string_view describe(NoRun reason);
 struct Trial {
   const Candidate* candidate = nullptr;
   tl::expected<RunReport, NoRun> run = tl::unexpected(NoRun::unsupported);
-  double least_time = 0;  ///< Seconds that it needs at least; of one that was given up, that its first cut needs.
+  double min_time = 0;  ///< Seconds that it needs at least; of one that was given up, that its first cut needs.
 };
 
 /// Runs candidates to choose among them: on links alone (LinkTimes), or as software would (forecast/profiled_runs.h).
@@ -146,11 +146,11 @@ class CandidateTimes {
   /// Seconds that no run of it is below, known without much work.
   virtual double floor(const Candidate& candidate, Bytes size) = 0;
   /// The same from all that is known before it runs. Errors: unsupported where it has no model of the candidate.
-  virtual Result<double> least_time(const Candidate& candidate, Bytes size) = 0;
-  /// In the order of this they run: about what it takes, in seconds. Requires: least_time gave a time.
+  virtual Result<double> min_time(const Candidate& candidate, Bytes size) = 0;
+  /// In the order of this they run: about what it takes, in seconds. Requires: min_time gave a time.
   virtual double expected_time(const Candidate& candidate, Bytes size) = 0;
   /// Runs a candidate, cut as suits it beside others of which the best so far takes so long: gives the trial its run,
-  /// or why there is none and what it takes at least. Errors: as the simulator; unsupported as least_time.
+  /// or why there is none and what it takes at least. Errors: as the simulator; unsupported as min_time.
   virtual Result<void> run(Trial& trial, Bytes size, const std::optional<Picoseconds>& best) = 0;
 };
 
@@ -168,23 +168,23 @@ struct Choice {
 /// Requires: at least one candidate that competes. Errors: those of `times`; unsupported only where none can be run.
 Result<Choice> choose(const Candidates& candidates, Bytes size, CandidateTimes& times);
 
-/// Times of links alone: each candidate is cut as runs fastest (find_best_cut), within what is fixed.
+/// Times of links alone: each candidate is cut as runs fastest (find_best_pacing), within what is fixed.
 class LinkTimes : public CandidateTimes {
  public:
   /// The candidates must outlive it.
   explicit LinkTimes(const Candidates& candidates) : candidates_(candidates) {}
 
   /// How long one takes at a size when it is cut so; nothing where it takes longer than the deadline.
-  virtual Result<std::optional<RunReport>> evaluate(const Candidate& candidate, Bytes size, const Cut& cut,
+  virtual Result<std::optional<RunReport>> evaluate(const Candidate& candidate, Bytes size, const Pacing& pacing,
                                                     Picoseconds deadline) = 0;
   /// What of its cut is given.
-  [[nodiscard]] virtual FixedCut fixed(const Candidate& /*candidate*/, Bytes /*size*/) const { return {}; }
+  [[nodiscard]] virtual FixedPacing fixed(const Candidate& /*candidate*/, Bytes /*size*/) const { return {}; }
 
   [[nodiscard]] bool may_gain(const Candidate& candidate, Bytes size) const override {
     return may_win(candidates_, candidate, size);
   }
   double floor(const Candidate& candidate, Bytes size) override;
-  Result<double> least_time(const Candidate& candidate, Bytes size) override { return floor(candidate, size); }
+  Result<double> min_time(const Candidate& candidate, Bytes size) override { return floor(candidate, size); }
   double expected_time(const Candidate& candidate, Bytes size) override { return floor(candidate, size); }
   Result<void> run(Trial& trial, Bytes size, const std::optional<Picoseconds>& best) override;
 

@@ -237,7 +237,7 @@ Bytes ChunkModel::choose(Bytes size) const {
   const double largest = std::max(largest_transfer_ * bytes, 1.0);
   std::int64_t power = smallest_chunk.count;
   while (static_cast<double>(power) * 2 <= chunk && static_cast<double>(power) < largest) power *= 2;
-  return std::max(Bytes{power}, smallest_within(size, most_chunk_hops));
+  return std::max(Bytes{power}, smallest_within(size, max_chunk_hops));
 }
 
 Bytes ChunkModel::smallest_within(Bytes size, double most) const {
@@ -254,9 +254,9 @@ std::uint32_t ChunkModel::rounds_ahead(Bytes size, Bytes chunk) const {
       std::ceil(largest_transfer_ * static_cast<double>(size.count) / static_cast<double>(chunk.count));
   if (!has_chains_ || load <= 0) return 0;
   const double ahead = few + std::ceil(chain_latency_ * rounds / load);
-  return ahead < std::min(rounds, most_rounds_ahead) ? static_cast<std::uint32_t>(ahead) : 0;
+  return ahead < std::min(rounds, max_rounds_ahead) ? static_cast<std::uint32_t>(ahead) : 0;
 }
 
-double ChunkModel::least_time(Bytes size) const { return std::max(chain_latency_, load_time(size)); }
+double ChunkModel::min_time(Bytes size) const { return std::max(chain_latency_, load_time(size)); }
 
 }  // namespace espalier::planners

@@ -39,11 +39,11 @@ class ChunkModel {
   }
 
   /// The largest power of two, from `smallest_chunk` on, whose fill stays under half a percent of the time that the
-  /// fullest link needs, larger where overhead asks for it or where there would be more than `most_chunk_hops`; never
+  /// fullest link needs, larger where overhead asks for it or where there would be more than `max_chunk_hops`; never
   /// more than the largest transfer needs.
   [[nodiscard]] Bytes choose(Bytes size) const;
 
-  /// How many rounds ahead (Cut::ahead) keep sender-receiver pairs in step at this chunk size and no one waiting for
+  /// How many rounds ahead (Pacing::ahead) keep sender-receiver pairs in step at this chunk size and no one waiting for
   /// latencies: a few, and as many as the longest chain of latencies takes. 0 where nothing can get out of step: no
   /// transfer waits for another, or there are fewer chunks than that.
   [[nodiscard]] std::uint32_t rounds_ahead(Bytes size, Bytes chunk) const;
@@ -79,11 +79,11 @@ class ChunkModel {
   [[nodiscard]] Bytes smallest_within(Bytes size, double chunk_hops) const;
 
   /// A time that no chunk size beats: the longest chain of latencies, or the fullest link's load, in seconds.
-  [[nodiscard]] double least_time(Bytes size) const;
+  [[nodiscard]] double min_time(Bytes size) const;
 
   static constexpr Bytes smallest_chunk{4096};
-  static constexpr std::int64_t most_chunk_hops = 4'000'000;
-  static constexpr double most_rounds_ahead = 1000;
+  static constexpr std::int64_t max_chunk_hops = 4'000'000;
+  static constexpr double max_rounds_ahead = 1000;
 
  private:
   ChunkModel() = default;

@@ -19,7 +19,7 @@ class PlaceTable {
   }
 
   /// Whether only values that were asked for are kept, which takes many times as long to look up.
-  [[nodiscard]] static bool is_sparse(std::size_t ends, std::size_t slices) { return ends * slices > most_dense; }
+  [[nodiscard]] static bool is_sparse(std::size_t ends, std::size_t slices) { return ends * slices > max_dense; }
 
   T& at(Rank end, std::size_t slice) {
     const std::size_t place = end.index() * slices_ + slice;
@@ -27,7 +27,7 @@ class PlaceTable {
   }
 
  private:
-  static constexpr std::size_t most_dense = std::size_t{1} << 26U;
+  static constexpr std::size_t max_dense = std::size_t{1} << 26U;
 
   std::size_t slices_;
   bool is_sparse_;

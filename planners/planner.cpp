@@ -51,8 +51,8 @@ const std::array planners = {
 };
 
 /// In large schedules, so that a part of them stands for all when they are simulated.
-void put_like_transfers_together(Schedule& schedule, const ParallelLinks& network) {
-  if (schedule.transfers.size() < least_symmetric_transfers) return;
+void put_like_transfers_together(Schedule& schedule, const BundledNetwork& network) {
+  if (schedule.transfers.size() < min_symmetric_transfers) return;
   put_images_together(schedule, network.topology(), likely_rank_maps(network, schedule));
 }
 
@@ -69,17 +69,16 @@ Result<Planner> find_planner(std::string_view name) {
   return fail(ErrorCode::invalid_input, "there is no planner '" + std::string(name) + "'", suggest(name, names));
 }
 
-std::vector<RankMap> likely_rank_maps(const ParallelLinks& network, const Schedule& schedule) {
-  constexpr std::size_t most_searched = 256;  // ranks; of more the search for automorphisms takes long
-  constexpr std::size_t most_of_blocks = 1024;
+std::vector<RankMap> likely_rank_maps(const BundledNetwork& network, const Schedule& schedule) {
+  constexpr std::size_t max_searched = 256;  // ranks; of more the search for automorphisms takes long
+  constexpr std::size_t max_of_blocks = 1024;
   const bool is_of_blocks = schedule.collective.kind == CollectiveKind::all_to_all;
-  const bool is_searched = schedule.transfers.size() >= least_symmetric_transfers &&
-                           !schedule.collective.has_matrix() &&
-                           schedule.collective.rank_count <= (is_of_blocks ? most_of_blocks : most_searched);
+  const bool is_searched = schedule.transfers.size() >= min_symmetric_transfers && !schedule.collective.has_matrix() &&
+                           schedule.collective.rank_count <= (is_of_blocks ? max_of_blocks : max_searched);
   return is_searched ? network.problem().automorphic_ranks() : std::vector<RankMap>();
 }
 
-Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& collective, const Planner& planner,
+Result<Schedule> plan_unbounded(const BundledNetwork& network, const Collective& collective, const Planner& planner,
                                 const PlanContext& context) {
   const Topology& topology = network.topology();
   if (auto fits = check_rank_limit(collective); !fits) return tl::unexpected(fits.error());
@@ -88,7 +87,7 @@ Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& 
                 "add the missing links, or mark nodes that take no part with rank: false");
   }
   const PlanningOrder order(network, collective, planner.is_canonical);
-  const ParallelLinks& ordered = order.network();
+  const BundledNetwork& ordered = order.network();
   auto schedule = planner.plan(ordered.problem(), order.collective(), context);
   if (!schedule) return schedule;
   schedule = order.restore(spread_flows(ordered.lift(*std::move(schedule)), ordered.topology()));
@@ -109,7 +108,7 @@ Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& 
   return schedule;
 }
 
-Result<Schedule> plan(const ParallelLinks& network, const Collective& collective, const Planner& planner,
+Result<Schedule> plan(const BundledNetwork& network, const Collective& collective, const Planner& planner,
                       const PlanContext& context) {
   auto priced = compute_priced_bound(network, collective, context);
   if (!priced) return tl::unexpected(priced.error());

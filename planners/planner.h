@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "planners/parallel_links.h"
+#include "planners/bundled_network.h"
 #include "planners/plan_context.h"
 #include "planners/planning_problem.h"
 #include "schedule/schedule.h"
@@ -54,15 +54,15 @@ std::span<const Planner> all_planners();
 Result<Planner> find_planner(std::string_view name);
 
 /// Plans with one planner and verifies the result; a breach is a bug of ours.
-Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& collective, const Planner& planner,
+Result<Schedule> plan_unbounded(const BundledNetwork& network, const Collective& collective, const Planner& planner,
                                 const PlanContext& context = {});
 
 /// Maps of the ranks that likely take a large schedule to itself (schedule/symmetry): automorphisms of the network.
 /// None where the schedule is small, and past 256 ranks only for an all_to_all, where nothing else shows them.
-std::vector<RankMap> likely_rank_maps(const ParallelLinks& network, const Schedule& schedule);
+std::vector<RankMap> likely_rank_maps(const BundledNetwork& network, const Schedule& schedule);
 
 /// As `plan_unbounded`, with the bound of the collective set.
-Result<Schedule> plan(const ParallelLinks& network, const Collective& collective, const Planner& planner,
+Result<Schedule> plan(const BundledNetwork& network, const Collective& collective, const Planner& planner,
                       const PlanContext& context = {});
 
 }  // namespace espalier::planners

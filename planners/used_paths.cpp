@@ -57,8 +57,8 @@ bool extend_to_ring(const std::vector<std::vector<std::size_t>>& next, std::vect
 
 /// Whether a ring leads through all places, `next` being those that each one leads to.
 bool has_ring(const std::vector<std::vector<std::size_t>>& next) {
-  constexpr std::int64_t most_steps = 1 << 20;
-  WorkBudget work(most_steps);
+  constexpr std::int64_t max_steps = 1 << 20;
+  WorkBudget work(max_steps);
   std::vector<bool> is_on(next.size(), false);
   is_on[0] = true;
   return next.size() == 1 || extend_to_ring(next, is_on, 0, next.size() - 1, work);

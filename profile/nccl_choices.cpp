@@ -34,7 +34,7 @@ struct Constants {
   WayLatencies nvls_tree{{}, {0, 0, 25}, {}, {0, 0, 20.9}};
   WayLatencies pat{{8, 8, 8}, {0, 0, 4}, {0, 0, 4}, {0, 0, 14}};
   /// What LL carries at most: on one machine by generation; over machines Intel's and AMD's processors (rows 0, 1).
-  ByGeneration most_ll{{{39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}}};
+  ByGeneration max_ll{{{39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}}};
   /// Of a channel.
   ByGeneration ring_ll128{{{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 36.7}, {40, 40, 40}}};
   ByGeneration tree_ll128{{{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.67, 20}}};
@@ -130,10 +130,10 @@ class Maker {
   [[nodiscard]] std::size_t machines() const { return std::min<std::size_t>(of_.machines, 3) - 1; }
   [[nodiscard]] double per_channel(const ByGeneration& table) const { return table[generation()][machines()]; }
 
-  [[nodiscard]] double most_ll() const {
-    if (of_.machines == 1) return constants_.most_ll[generation()][0];
+  [[nodiscard]] double max_ll() const {
+    if (of_.machines == 1) return constants_.max_ll[generation()][0];
     const bool is_amd = of_.are_makers_mixed || of_.maker == planners::ProcessorMaker::amd;
-    return constants_.most_ll[is_amd ? 1 : 0][machines()];
+    return constants_.max_ll[is_amd ? 1 : 0][machines()];
   }
 
   [[nodiscard]] double steps() const {
@@ -149,7 +149,7 @@ class Maker {
 
   [[nodiscard]] double ring_bus(std::size_t p) const {
     const double bus = rate_of(of_.ring);
-    if (p == ll) return std::min(most_ll(), bus * 0.5);
+    if (p == ll) return std::min(max_ll(), bus * 0.5);
     if (p == ll128) return std::min(bus * 0.92, of_.ring.channels * per_channel(constants_.ring_ll128));
     return bus;
   }
@@ -160,7 +160,7 @@ class Maker {
 
   [[nodiscard]] double tree_bus(std::size_t p) const {
     double bus = std::min(tree_rate() * 0.92, of_.tree.channels * per_channel(constants_.tree_any));
-    if (p == ll) bus = std::min(bus / 3.8, most_ll());
+    if (p == ll) bus = std::min(bus / 3.8, max_ll());
     if (p == ll128) {
       const double part = of_.machines == 1 ? 7.0 / 9 : 120.0 / 128;
       bus = std::min(bus * part, of_.tree.channels * per_channel(constants_.tree_ll128));

@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-#include "profile/setting.h"
+#include "profile/costed_network.h"
 
 namespace espalier::profile {
 namespace {
@@ -52,7 +52,7 @@ const Latencies& latencies_of(Shape shape) {
 }
 
 /// What LL carries at most: on one machine by generation; over machines the column of AMD hosts.
-constexpr ByGeneration most_ll{{{39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}}};
+constexpr ByGeneration max_ll{{{39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}}};
 constexpr ByGeneration ring_ll128_per_channel{{{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 36.7}, {40, 40, 40}}};
 constexpr ByGeneration tree_ll128_per_channel{{{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.67, 20}}};
 constexpr ByGeneration tree_per_channel{{{26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}}};
@@ -149,20 +149,20 @@ class Tuner {
   }
 
   /// What LL carries at most: over machines the tuner looks at the hosts' processors, here AMD's.
-  [[nodiscard]] double most_of_ll() const {
+  [[nodiscard]] double max_of_ll() const {
     const auto generation = view_.machines > 1 ? Generation::ampere : view_.generation;
-    return most_ll[static_cast<std::size_t>(generation)][std::min<std::size_t>(view_.machines, 3) - 1] * giga;
+    return max_ll[static_cast<std::size_t>(generation)][std::min<std::size_t>(view_.machines, 3) - 1] * giga;
   }
 
   [[nodiscard]] double ring_bus(double bus) const {
-    if (protocol_ == 0) return std::min(most_of_ll(), bus / 2);
+    if (protocol_ == 0) return std::min(max_of_ll(), bus / 2);
     if (protocol_ == 1) return std::min(bus * 0.92, view_.channels * by_machines(ring_ll128_per_channel) * giga);
     return bus;
   }
 
   [[nodiscard]] double tree_bus(double bus) const {
     double carried = std::min(bus * 0.92, view_.channels * by_machines(tree_per_channel) * giga);
-    if (protocol_ == 0) carried = std::min(carried / 3.8, most_of_ll());
+    if (protocol_ == 0) carried = std::min(carried / 3.8, max_of_ll());
     if (protocol_ == 1) {
       carried = std::min(carried * (view_.machines == 1 ? 7.0 / 9 : 120.0 / 128),
                          view_.channels * by_machines(tree_ll128_per_channel) * giga);
@@ -179,8 +179,8 @@ class Tuner {
   /// fits. The switch sends each rank its own part beside what it gets of all others.
   [[nodiscard]] double nvls_speed(double local) const {
     // Of more ranks than a switch has heads channels share what there is, at any rate.
-    constexpr double most_heads = 32;
-    if (local > most_heads) return view_.fabric / giga / local;
+    constexpr double max_heads = 32;
+    if (local > max_heads) return view_.fabric / giga / local;
     const double most = view_.fabric / giga / (local + 1);
     const auto found = std::ranges::find_if(nvls_speeds(), [&](double speed) { return speed <= most; });
     return found == nvls_speeds().end() ? 0 : *found;
@@ -269,8 +269,8 @@ double tuner_seconds(const TunerView& view, Shape shape, sim::Protocol protocol,
   return latency + static_cast<double>(size.count) / rate;
 }
 
-double believed_seconds(const Way& way, Shape shape, sim::Protocol protocol, const planners::ChunkModel& chunks,
-                        Bytes size, std::size_t machines, std::size_t ranks) {
+double believed_seconds(const ProtocolCosts& way, Shape shape, sim::Protocol protocol,
+                        const planners::ChunkModel& chunks, Bytes size, std::size_t machines, std::size_t ranks) {
   double latency = chunks.latency();
   double load = chunks.load_time(size) * whole_ppm / way.payload_ppm;
   if (shape == Shape::tree) load /= tree_correction(protocol, size);

@@ -30,7 +30,7 @@ double tuner_seconds(const TunerView& view, Shape shape, sim::Protocol protocol,
 
 /// The same for software whose tuner is not known: base, hops and the time of the fullest link as the profile has them,
 /// with NCCL's corrections by size (trees) and machines (rings with Simple). `chunks`: in the way's setting.
-double believed_seconds(const Way& way, Shape shape, sim::Protocol protocol, const planners::ChunkModel& chunks,
-                        Bytes size, std::size_t machines, std::size_t ranks);
+double believed_seconds(const ProtocolCosts& way, Shape shape, sim::Protocol protocol,
+                        const planners::ChunkModel& chunks, Bytes size, std::size_t machines, std::size_t ranks);
 
 }  // namespace espalier::profile

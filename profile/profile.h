@@ -28,7 +28,7 @@ std::string_view to_string(Shape shape);
 inline constexpr std::int32_t whole_ppm = 1'000'000;
 
 /// What an algorithm costs with one protocol.
-struct Way {
+struct ProtocolCosts {
   Picoseconds base;                      ///< Once per call.
   Picoseconds per_rank;                  ///< Once per call for every rank that takes part.
   std::array<Picoseconds, 3> hop;        ///< From one rank to the next, by LinkKind of the way between them.
@@ -39,7 +39,7 @@ struct Way {
   std::array<Bandwidth, 3> most;         ///< Payload that a rank moves at most, on one, two, more machines; 0: any.
   Picoseconds message;                   ///< What a chunk keeps a rank's processor busy, at both ends.
   Bytes chunk;                           ///< The most that a channel hands on at once; zero: any.
-  Bytes least_chunk;                     ///< Chunks are halved down to this ...
+  Bytes min_chunk;                       ///< Chunks are halved down to this ...
   std::vector<std::uint32_t> in_flight;  ///< ... until a channel has so many; for each halving, the last for the rest.
   Bytes per_channel;                     ///< Of a part of the data that a channel carries at least; zero: all channels.
   std::uint32_t since = 0;               ///< The first version that has it (version_number); 0: all.
@@ -101,9 +101,9 @@ struct Profile {
   std::vector<std::pair<std::string, Launch>> launches;  ///< Ways to start a call; the first is the default.
   std::array<std::int32_t, 3> reached_ppm{whole_ppm, whole_ppm, whole_ppm};  ///< Of nominal rates, by LinkKind.
   std::int32_t switched_ppm = 0;  ///< Of the fabric's links at a switch; 0: as all others of the fabric.
-  std::map<std::pair<Shape, sim::Protocol>, Way> ways;  ///< At least one.
-  planners::Paths paths = planners::Paths::software;    ///< Which paths schedules may take.
-  std::optional<TunerModel> tuner;                      ///< Absent: the software picks by what the ways say.
+  std::map<std::pair<Shape, sim::Protocol>, ProtocolCosts> ways;  ///< At least one.
+  planners::Paths paths = planners::Paths::software;              ///< Which paths schedules may take.
+  std::optional<TunerModel> tuner;                                ///< Absent: the software picks by what the ways say.
 
   /// Errors: invalid_input, naming those there are.
   [[nodiscard]] Result<Launch> launch(std::string_view name) const;

@@ -31,9 +31,9 @@ class Reader {
     Profile profile;
     profile.name = fields.text("name").value_or(std::string(file_name));
     profile.about = fields.text("about").value_or("");
-    constexpr std::int64_t most_channels = 1024;
-    profile.channels = static_cast<std::uint32_t>(fields.integer("channels", 1, most_channels).value_or(1));
-    profile.processors = static_cast<std::uint32_t>(fields.integer("processors", 0, most_channels).value_or(0));
+    constexpr std::int64_t max_channels = 1024;
+    profile.channels = static_cast<std::uint32_t>(fields.integer("channels", 1, max_channels).value_or(1));
+    profile.processors = static_cast<std::uint32_t>(fields.integer("processors", 0, max_channels).value_or(0));
     read_launches(fields, profile);
     read_links(fields.find("links"), profile);
     read_paths(fields, profile);
@@ -142,8 +142,8 @@ class Reader {
     }
   }
 
-  Way read_way(Value value) {
-    Way way;
+  ProtocolCosts read_way(Value value) {
+    ProtocolCosts way;
     const Fields fields(value, "the costs of an algorithm", profile_keys::way, none_, findings_);
     if (!fields.is_map()) return way;
     way.base = fields.latency("base").value_or(Picoseconds{});
@@ -170,7 +170,7 @@ class Reader {
     way.own_ppm = fields.millionths("own").value_or(0);
     way.drain_ppm = fields.millionths("drain").value_or(0);
     way.chunk = read_size(fields, "chunk");
-    way.least_chunk = read_size(fields, "least_chunk");
+    way.min_chunk = read_size(fields, "least_chunk");
     way.per_channel = read_size(fields, "per_channel");
     read_in_flight(fields, way);
     read_most(fields.find("most"), way);
@@ -178,7 +178,7 @@ class Reader {
   }
 
   /// A number, or a list of numbers: one for each halving.
-  void read_in_flight(const Fields& fields, Way& way) {
+  void read_in_flight(const Fields& fields, ProtocolCosts& way) {
     constexpr std::int64_t most = 1024;
     const Value written = fields.find("in_flight");
     if (!written) return;
@@ -199,7 +199,7 @@ class Reader {
     }
   }
 
-  void read_most(Value list, Way& way) {
+  void read_most(Value list, ProtocolCosts& way) {
     if (!list) return;
     if (!list.is_list() || list.size() != way.most.size()) {
       return error(list.mark(), read_codes::wrong_type, "'most' must be a list of three rates",

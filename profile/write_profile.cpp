@@ -24,7 +24,7 @@ std::string quoted(const std::string& text) {
 }
 
 /// What stands between the braces of an algorithm with a protocol; what is as by default is left out.
-std::string way_text(const Way& way) {
+std::string way_text(const ProtocolCosts& way) {
   std::vector<std::string> entries;
   const auto time = [&](std::string_view key, Picoseconds value) {
     if (value.count > 0) entries.push_back(fmt::format("{}: {}", key, format_value(ValueKind::time, value.seconds())));
@@ -57,7 +57,7 @@ std::string way_text(const Way& way) {
     entries.push_back(fmt::format("most: [{}]", fmt::join(rates, ", ")));
   }
   size("chunk", way.chunk);
-  size("least_chunk", way.least_chunk);
+  size("least_chunk", way.min_chunk);
   if (way.in_flight.size() == 1) entries.push_back(fmt::format("in_flight: {}", way.in_flight.front()));
   if (way.in_flight.size() > 1) entries.push_back(fmt::format("in_flight: [{}]", fmt::join(way.in_flight, ", ")));
   size("per_channel", way.per_channel);

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int deepest = 32;
-constexpr std::size_t most_listed = 12;  ///< Of a list of single values in one cell.
+constexpr std::size_t max_listed = 12;  ///< Of a list of single values in one cell.
 
 std::string cell_of(const ordered_json& value) {
   if (value.is_null()) return "-";
@@ -32,10 +32,10 @@ bool is_list_of_objects(const ordered_json& value) {
 std::string list_cell(const ordered_json& list) {
   if (std::ranges::any_of(list, &ordered_json::is_structured)) return fmt::format("{} entries", list.size());
   std::string text;
-  for (std::size_t i = 0; i < std::min(list.size(), most_listed); ++i) {
+  for (std::size_t i = 0; i < std::min(list.size(), max_listed); ++i) {
     text += (i == 0 ? "" : ", ") + cell_of(list[i]);
   }
-  return list.size() > most_listed ? fmt::format("{} and {} more", text, list.size() - most_listed) : text;
+  return list.size() > max_listed ? fmt::format("{} and {} more", text, list.size() - max_listed) : text;
 }
 
 /// Calls `use(key, value)` for each single value and each list of an object, those of inner objects by dotted keys.
@@ -52,11 +52,11 @@ void for_each_value(const ordered_json& object, const std::string& before, const
 
 ReportTable table_of_objects(const std::string& key, const ordered_json& list, std::string_view name) {
   ReportTable table{key, fmt::format("{}: {}", name, key), {}, {}};
-  if (list.size() > most_document_rows) {
-    table.caption += fmt::format(", the first {} of {}", most_document_rows, list.size());
+  if (list.size() > max_document_rows) {
+    table.caption += fmt::format(", the first {} of {}", max_document_rows, list.size());
   }
   std::map<std::string, std::size_t> columns;
-  for (std::size_t i = 0; i < std::min(list.size(), most_document_rows); ++i) {
+  for (std::size_t i = 0; i < std::min(list.size(), max_document_rows); ++i) {
     std::vector<std::string> row(table.columns.size());
     for_each_value(list[i], "", [&](const std::string& column, const ordered_json& value) {
       const auto [place, is_new] = columns.try_emplace(column, table.columns.size());

@@ -15,9 +15,9 @@ Result<nlohmann::ordered_json> read_document(std::string_view text, std::string_
 
 /// All that a document says, as tables: its single values first, then one per list of objects, whose inner objects give
 /// columns of their own ("from.size"). Captions begin with `name`.
-/// Cost: linear in the document; a table has at most `most_document_rows`, and its caption says so.
+/// Cost: linear in the document; a table has at most `max_document_rows`, and its caption says so.
 std::vector<ReportTable> tables_of(const nlohmann::ordered_json& document, std::string_view name);
 
-inline constexpr std::size_t most_document_rows = 5'000;
+inline constexpr std::size_t max_document_rows = 5'000;
 
 }  // namespace espalier::report

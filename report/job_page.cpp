@@ -14,7 +14,7 @@
 namespace espalier::report {
 namespace {
 
-constexpr double least_names = 100, bars_length = 680, bars_right = 30, bar_height = 14, row_height = 20;
+constexpr double min_names = 100, bars_length = 680, bars_right = 30, bar_height = 14, row_height = 20;
 
 struct BarPart {
   std::string_view look, name;
@@ -26,8 +26,8 @@ constexpr std::array<BarPart, 3> bar_parts = {{{"c0", "computing", &RankBar::com
 
 double bars_left_of(const JobPage& job) {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(job.ranks.size(), most_rank_bars); ++i) names.push_back(job.ranks[i].name);
-  return names_width(names, least_names);
+  for (std::size_t i = 0; i < std::min(job.ranks.size(), max_rank_bars); ++i) names.push_back(job.ranks[i].name);
+  return names_width(names, min_names);
 }
 
 double bars_width_of(const JobPage& job) { return bars_left_of(job) + bars_length + bars_right; }
@@ -37,7 +37,7 @@ std::pair<std::string, double> draw_bars(const JobPage& job) {
   std::string text;
   double y = 0;
   const double bars_left = bars_left_of(job);
-  for (std::size_t i = 0; i < std::min(job.ranks.size(), most_rank_bars); ++i, y += row_height) {
+  for (std::size_t i = 0; i < std::min(job.ranks.size(), max_rank_bars); ++i, y += row_height) {
     const RankBar& bar = job.ranks[i];
     text += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", bars_left - 8, y + 11,
                         in_html(shown_name(bar.name)));
@@ -52,9 +52,9 @@ std::pair<std::string, double> draw_bars(const JobPage& job) {
       x += length;
     }
   }
-  if (job.ranks.size() > most_rank_bars) {
+  if (job.ranks.size() > max_rank_bars) {
     text += fmt::format("<text x=\"{}\" y=\"{:.1f}\">{} more are in the table</text>\n", bars_left, y + 11,
-                        job.ranks.size() - most_rank_bars);
+                        job.ranks.size() - max_rank_bars);
     y += row_height;
   }
   double x = bars_left;

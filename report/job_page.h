@@ -43,6 +43,6 @@ std::string job_page(const JobPage& job);
 std::vector<Picture> pictures_of(const JobPage& job);
 
 /// Bars beyond so many are left out of the drawing, and it says so.
-inline constexpr std::size_t most_rank_bars = 64;
+inline constexpr std::size_t max_rank_bars = 64;
 
 }  // namespace espalier::report

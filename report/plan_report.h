@@ -92,11 +92,11 @@ struct PlanReport {
 
 /// The report as one HTML page that needs nothing else: no network, no other file. The same report gives the same
 /// bytes. Requires: a topology, and curves of the collective on it.
-/// Cost: O(what is in it); at most `most_page_spans` spans of the timeline are in the page, of the longer ones a part
+/// Cost: O(what is in it); at most `max_page_spans` spans of the timeline are in the page, of the longer ones a part
 /// of the chunks.
 std::string report_page(const PlanReport& report);
 
 /// The most spans of a timeline that a page holds.
-inline constexpr std::size_t most_page_spans = 200'000;
+inline constexpr std::size_t max_page_spans = 200'000;
 
 }  // namespace espalier::report

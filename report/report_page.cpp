@@ -16,7 +16,7 @@
 namespace espalier::report {
 namespace {
 
-constexpr std::size_t most_busy_links = 64;
+constexpr std::size_t max_busy_links = 64;
 
 std::string title_of(const PlanReport& report) {
   return fmt::format("{} on {}, {}", to_string(report.collective.kind), report.topology->name(),
@@ -49,7 +49,7 @@ ReportTable busy_table(const CloseRun& run, const Topology& topology) {
                     "Busiest links of the run, parallel ones together",
                     {{"link"}, {"links", true}, {"busy (%)", true}, {"bytes", true}},
                     {}};
-  for (const sim::LinkShare& link : sim::busiest_links(run.report, topology, most_busy_links)) {
+  for (const sim::LinkShare& link : sim::busiest_links(run.report, topology, max_busy_links)) {
     table.rows.push_back({link.name, std::to_string(link.links), fmt::format("{:.1f}", 100 * link.share),
                           std::to_string(link.use.bytes)});
   }

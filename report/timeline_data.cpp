@@ -14,7 +14,7 @@ namespace espalier::report {
 namespace {
 
 /// Longer critical paths than anybody looks at are cut off.
-constexpr std::size_t most_path_steps = 20'000;
+constexpr std::size_t max_path_steps = 20'000;
 
 Picoseconds end_of(const Timeline& timeline) {
   Picoseconds end;
@@ -46,7 +46,7 @@ void add_timeline_to(nlohmann::ordered_json& data, const DrawnTimeline& drawn) {
   data["links"] = timeline.link_names;
   data["all"] = timeline.spans.size();
   std::uint32_t every = 1;
-  while (timeline.spans.size() > most_page_spans) thin_timeline(timeline, every *= 2);
+  while (timeline.spans.size() > max_page_spans) thin_timeline(timeline, every *= 2);
   data["every"] = every;
   std::vector<PageSpan> spans;
   spans.reserve(timeline.spans.size());
@@ -58,7 +58,7 @@ void add_timeline_to(nlohmann::ordered_json& data, const DrawnTimeline& drawn) {
   const auto unit = data["unit"].get<std::int64_t>();
   nlohmann::ordered_json path = nlohmann::ordered_json::array();
   for (const PathStep& step : drawn.path) {
-    if (path.size() == most_path_steps) break;
+    if (path.size() == max_path_steps) break;
     const auto lane = static_cast<std::int64_t>(step.lane);
     path.push_back({step.begin.count / unit, step.end.count / unit, step.is_on_link ? lane : -1,
                     step.is_on_link ? -1 : lane, step.transfer.index(), step.chunk});

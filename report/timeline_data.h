@@ -37,7 +37,7 @@ DrawnTimeline drawn_timeline(const CloseRun& run, const Topology& topology);
 /// What the page's script draws the timeline and the loads from, as a JSON object that may stand in a script element:
 /// names of lanes; columns of spans as base64 of LEB128 numbers in begin order (begin less the one before, length, both
 /// in units of `unit` ps; lane; phase; transfer; chunk); loads in per cent, a byte each; the critical path.
-/// Past `most_page_spans` spans only some chunks are in it, and `every` says of how many one.
+/// Past `max_page_spans` spans only some chunks are in it, and `every` says of how many one.
 std::string timeline_data(const CloseRun& run, const Topology& topology);
 
 /// The same without loads.

@@ -15,7 +15,7 @@
 namespace espalier::report {
 namespace {
 
-constexpr double least_lane_names = 80, plot = 900, margin = 16, lane_height = 16, head = 64;
+constexpr double min_lane_names = 80, plot = 900, margin = 16, lane_height = 16, head = 64;
 /// Spans are drawn to so many columns; what is closer is one.
 constexpr std::size_t columns = 3600;
 
@@ -42,7 +42,7 @@ class TimelinePicture {
     choose_lanes();
     std::vector<std::string> lane_names;
     for (const DrawnLane& lane : lanes_) lane_names.push_back(lane.name);
-    names_ = names_width(lane_names, least_lane_names);
+    names_ = names_width(lane_names, min_lane_names);
   }
 
   std::string write() {
@@ -66,7 +66,7 @@ class TimelinePicture {
     std::vector<std::uint32_t> busiest;
     for (std::uint32_t i = 0; i < ranks.size(); ++i) {
       if (!ranks[i]) continue;
-      if (lanes_.size() < most_drawn_lanes)
+      if (lanes_.size() < max_drawn_lanes)
         lanes_.push_back({timeline_.rank_names[i], false, i});
       else
         ++left_out_;
@@ -76,7 +76,7 @@ class TimelinePicture {
     }
     std::ranges::stable_sort(busiest, std::ranges::greater(), [&](std::uint32_t link) { return busy[link]; });
     for (const std::uint32_t link : busiest) {
-      if (link_lanes_ < most_drawn_lanes) {
+      if (link_lanes_ < max_drawn_lanes) {
         lanes_.push_back({timeline_.link_names[link], true, link});
         ++link_lanes_;
       } else {

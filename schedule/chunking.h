@@ -12,10 +12,10 @@ namespace espalier {
 inline constexpr std::uint32_t max_ahead = 4096;
 
 /// How a call is cut into chunks, and how far its lanes may run apart (docs/simulator.md, "Rounds").
-struct Cut {
+struct Pacing {
   Bytes chunk;              ///< The largest chunk.
   std::uint32_t ahead = 0;  ///< Rounds that a source may be ahead of the lowest it still has to send; 0: any number.
-  friend bool operator==(const Cut&, const Cut&) = default;
+  friend bool operator==(const Pacing&, const Pacing&) = default;
 };
 
 /// One chunk of one transfer.

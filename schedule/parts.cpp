@@ -75,14 +75,13 @@ Bytes evenly_dealt(const Collective& collective, Bytes size, std::int64_t elemen
   return {static_cast<std::int64_t>(even)};
 }
 
-Rational least_time(const Rational& time_per_byte, const Collective& collective, Bytes size,
-                    std::int64_t element_size) {
+Rational min_time(const Rational& time_per_byte, const Collective& collective, Bytes size, std::int64_t element_size) {
   return time_per_byte * make_rational(evenly_dealt(collective, size, element_size).count);
 }
 
 double part_of_bound(const Rational& time_per_byte, const Collective& collective, Bytes size, std::int64_t element_size,
                      double seconds) {
-  const Rational least = least_time(time_per_byte, collective, size, element_size);
+  const Rational least = min_time(time_per_byte, collective, size, element_size);
   if (seconds <= 0) return least == 0 ? 1.0 : 0.0;
   return to_double(least) / seconds;
 }

@@ -53,7 +53,7 @@ std::vector<std::int64_t> block_elements(const Collective& collective, std::int6
 Bytes evenly_dealt(const Collective& collective, Bytes size, std::int64_t element_size);
 
 /// The seconds that a bound proves for a message of whole elements: no run takes less.
-Rational least_time(const Rational& time_per_byte, const Collective& collective, Bytes size, std::int64_t element_size);
+Rational min_time(const Rational& time_per_byte, const Collective& collective, Bytes size, std::int64_t element_size);
 
 /// The part of the bound's throughput that a time is: at most 1 on a right simulation. Of no time 1 where nothing has
 /// to move, else 0.

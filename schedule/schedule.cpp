@@ -53,8 +53,8 @@ RouteId Schedule::add_route(Rank src, Rank dst, std::span<const LinkId> links) {
   route_links_.insert(route_links_.end(), links.begin(), links.end());
   route_offsets_.push_back(static_cast<std::uint32_t>(route_links_.size()));
   if (2 * route_ends_.size() > route_places_.size()) {
-    constexpr std::size_t least_places = 16;
-    std::vector<RoutePlace> before(std::max(least_places, 2 * route_places_.size()));
+    constexpr std::size_t min_places = 16;
+    std::vector<RoutePlace> before(std::max(min_places, 2 * route_places_.size()));
     before.swap(route_places_);
     for (const RoutePlace& place : before) {
       if (!place.route.is_none()) add_place(place);

@@ -66,22 +66,22 @@ struct Route {
 };
 
 /// How a schedule was found to run fastest at one message size, on links alone (docs/simulator.md, "Rounds").
-struct SizedCut {
+struct SizedPacing {
   Bytes size;
   Bytes chunk;              ///< The largest chunk.
-  std::uint32_t ahead = 0;  ///< As Cut::ahead.
-  friend bool operator==(const SizedCut&, const SizedCut&) = default;
+  std::uint32_t ahead = 0;  ///< As Pacing::ahead.
+  friend bool operator==(const SizedPacing&, const SizedPacing&) = default;
 };
 
 /// What a schedule is of and how its buffer is divided: all of it but routes and transfers.
 struct ScheduleHeader {
   Collective collective;
-  std::string topology;         ///< Name of the topology that the routes belong to.
-  std::string algorithm;        ///< Name of the planner.
-  std::int64_t units = 0;       ///< Length of the buffer in units.
-  std::vector<Slice> slices;    ///< In offset order; they tile [0, units).
-  std::optional<Bound> bound;   ///< The bound of the collective on the topology, when it was computed.
-  std::optional<SizedCut> cut;  ///< How to cut it at one message size, when that was looked for.
+  std::string topology;               ///< Name of the topology that the routes belong to.
+  std::string algorithm;              ///< Name of the planner.
+  std::int64_t units = 0;             ///< Length of the buffer in units.
+  std::vector<Slice> slices;          ///< In offset order; they tile [0, units).
+  std::optional<Bound> bound;         ///< The bound of the collective on the topology, when it was computed.
+  std::optional<SizedPacing> pacing;  ///< How to cut it at one message size, when that was looked for.
   /// Switches that take part: they copy or add what comes to them. They are numbered on from the ranks, the first one
   /// being rank_count, wherever a route has its ends (schedule/relays.h).
   std::vector<NodeId> relays;

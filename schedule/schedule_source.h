@@ -17,7 +17,7 @@ struct SourcedSchedule {
   /// Whether the result is all that is wanted: the executing side may then get it by another way that it knows to be
   /// faster. False: this schedule is to be executed, whatever it costs.
   bool may_be_replaced = false;
-  std::uint32_t ahead = 0;  ///< Cut::ahead.
+  std::uint32_t ahead = 0;  ///< Pacing::ahead.
 };
 
 /// Gives the schedule of a collective at a message size: the same on every rank. The executing side proves each before

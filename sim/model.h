@@ -24,7 +24,7 @@ struct RunOptions {
   std::int64_t element_size = 4;  ///< Bytes per element.
   /// The part of what is on the wire that is payload, in millionths; the rest is a protocol's flags.
   std::int32_t payload_ppm = 1'000'000;
-  std::uint32_t ahead = 0;  ///< Cut::ahead; at most max_ahead.
+  std::uint32_t ahead = 0;  ///< Pacing::ahead; at most max_ahead.
 };
 
 /// A rank is through with a run: everything it sends has left and everything sent to it is there (and added).

@@ -261,8 +261,8 @@ Result<std::optional<Report>> Simulator::simulate(const Options& options, Picose
   auto chunking = cut_into_chunks(
       schedule, {options.size, options.chunk, options.element_size, options.payload_ppm, options.ahead});
   if (!chunking) return tl::unexpected(chunking.error());
-  const std::uint64_t most_steps = records(options) ? max_recorded_steps : max_chunk_steps;
-  const auto work = check_workload(compiled, network, *chunking, options.payload_ppm, most_steps);
+  const std::uint64_t max_steps = records(options) ? max_recorded_steps : max_chunk_steps;
+  const auto work = check_workload(compiled, network, *chunking, options.payload_ppm, max_steps);
   if (!work) return tl::unexpected(work.error());
   if (auto fits = WorkLimit(options.conditions).add(*work); !fits) return tl::unexpected(fits.error());
 

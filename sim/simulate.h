@@ -28,9 +28,9 @@ struct Options {
   std::int32_t payload_ppm = 1'000'000;  ///< As RunOptions.
   std::uint32_t ahead = 0;               ///< As RunOptions.
 
-  void set(const Cut& cut) {
-    chunk = cut.chunk;
-    ahead = cut.ahead;
+  void set(const Pacing& pacing) {
+    chunk = pacing.chunk;
+    ahead = pacing.ahead;
   }
 
   /// Takes over launch, payload and conditions; copy engines are the Simulator's.

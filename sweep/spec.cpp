@@ -200,8 +200,8 @@ Result<void> add_units(const Spec& spec, std::size_t machine, CollectiveKind kin
   }
   for (FailureCase& failure : FailureLister(spec, topology).list(root)) {
     common.failure = failure.name;
-    if ((units.size() + 1) * inner.count() > most_rows) {
-      return espalier::fail(ErrorCode::too_large, fmt::format("the sweep has more than {} rows", most_rows),
+    if ((units.size() + 1) * inner.count() > max_rows) {
+      return espalier::fail(ErrorCode::too_large, fmt::format("the sweep has more than {} rows", max_rows),
                             "sweep fewer values at a time; files of rows can be merged");
     }
     units.push_back({machine, std::move(failure.parts), std::move(failure.impossible), failure.alike, kind, root,

@@ -57,10 +57,10 @@ struct Spec {
 };
 
 /// The most rows of a sweep.
-inline constexpr std::uint64_t most_rows = 50'000'000;
+inline constexpr std::uint64_t max_rows = 50'000'000;
 
 /// All runs of a sweep, sorted by their keys whatever the order of the spec's values; equal ones once.
-/// Errors: invalid_input when a root is no rank, or a failure is on none of the machines; too_large past `most_rows`.
+/// Errors: invalid_input when a root is no rank, or a failure is on none of the machines; too_large past `max_rows`.
 /// Cost: that of find_alike per machine and root where failures are listed.
 Result<std::vector<Unit>> list_units(const Spec& spec);
 

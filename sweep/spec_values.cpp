@@ -100,7 +100,7 @@ Result<std::vector<std::int32_t>> parse_jitters(std::string_view text) {
 }
 
 Result<std::vector<std::uint64_t>> parse_seeds(std::string_view text) {
-  constexpr std::uint64_t most_seeds = 1'000'000;
+  constexpr std::uint64_t max_seeds = 1'000'000;
   std::vector<std::uint64_t> seeds;
   for (const std::string& item : split_list(text)) {
     const char* at = item.data();
@@ -112,8 +112,8 @@ Result<std::vector<std::uint64_t>> parse_seeds(std::string_view text) {
     if (!good || at != end || last < first) {
       return bad(fmt::format("'{}' is neither a whole number nor a range", item), "write 1,2 or 1-10");
     }
-    if (last - first >= most_seeds - seeds.size()) {
-      return espalier::fail(ErrorCode::too_large, fmt::format("there are more than {} seeds", most_seeds),
+    if (last - first >= max_seeds - seeds.size()) {
+      return espalier::fail(ErrorCode::too_large, fmt::format("there are more than {} seeds", max_seeds),
                             "sweep fewer at a time; files of rows can be merged");
     }
     for (std::uint64_t seed = first;; ++seed) {

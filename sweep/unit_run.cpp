@@ -96,7 +96,7 @@ void UnitRun::open() {
 /// Machines past the size whose plans are written down.
 Result<void> UnitRun::plan_large() {
   const auto is_of_links = [&](const Key& key) { return model_of(spec_, key) == sim::ModelKind::link; };
-  if (has_profile() || topology_->rank_count() < planners::least_symmetric_ranks ||
+  if (has_profile() || topology_->rank_count() < planners::min_symmetric_ranks ||
       !std::ranges::all_of(unit_.keys, is_of_links)) {
     return {};
   }
@@ -131,10 +131,9 @@ void UnitRun::plan(std::size_t planner) {
   planners::CandidateOptions options;
   options.for_choice = wants_auto_;
   // Software adds to every hop, so under a profile low trees may win at any size.
-  if (!has_profile())
-    options.least_size = std::ranges::min(unit_.keys, {}, [](const Key& key) { return key.size; }).size;
+  if (!has_profile()) options.min_size = std::ranges::min(unit_.keys, {}, [](const Key& key) { return key.size; }).size;
   const auto paths = has_profile() ? spec_.machines[unit_.machine].costs->paths : planners::Paths::any;
-  const planners::ParallelLinks network(*topology_, paths);
+  const planners::BundledNetwork network(*topology_, paths);
   auto made = planners::make_candidates_by(planned.planner, network, collective_, bound_, options);
   planned.seconds = watch.seconds();
   if (made) {
@@ -174,7 +173,7 @@ forecast::RunOptions UnitRun::options_of(const Key& key) const {
   ESPALIER_CHECK(protocol.has_value(), "a key's protocol is one of the spec's");
   forecast::RunOptions options;
   options.element_size = size_of(spec_.type);
-  options.cut = {key.chunk, std::nullopt, 1};
+  options.pacing = {key.chunk, std::nullopt, 1};
   options.model = model_of(spec_, key);
   if (has_profile()) {
     options.circumstances.conditions.jitter_ppm = key.jitter_ppm;
@@ -187,7 +186,7 @@ forecast::RunOptions UnitRun::options_of(const Key& key) const {
   }
   options.circumstances.endpoints = sim::preset(*protocol);
   options.circumstances.endpoints.copy_engines = key.copy_engines;
-  options.cut.payload = options.circumstances.endpoints.payload_ppm / 1e6;
+  options.pacing.payload = options.circumstances.endpoints.payload_ppm / 1e6;
   return options;
 }
 

@@ -75,8 +75,8 @@ std::string describe_unreachable(const Topology& topology, const Unreachable& pa
   for (std::size_t i = 0; i < topology.rank_count(); ++i) {
     const Rank rank(i);
     if (topology.may_relay(rank) || rank == pair.from || !ahead[topology.node_of(rank).index()]) continue;
-    constexpr std::size_t most_named = 120;
-    if (blocked.size() > most_named) {
+    constexpr std::size_t max_named = 120;
+    if (blocked.size() > max_named) {
       blocked += ", ...";
       break;
     }

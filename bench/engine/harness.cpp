@@ -58,7 +58,7 @@ Cell parse_cell(const std::string& text) {
   const auto name = std::find(collective_names.begin(), collective_names.end(), parts[0]);
   if (name == collective_names.end()) misuse("there is no collective '" + parts[0] + "'");
   return {static_cast<Collective>(name - collective_names.begin()), parse_number(parts[1]),
-          std::min(parse_number(parts[2]), most_iterations)};
+          std::min(parse_number(parts[2]), max_iterations)};
 }
 
 double now_us() {
@@ -126,7 +126,7 @@ Options parse_options(int argc, char** argv) {
       misuse("there is no option " + std::string(name));
     }
   }
-  if (options.ranks < 1 || options.ranks > static_cast<int>(most_ranks)) misuse("1 to 8 ranks");
+  if (options.ranks < 1 || options.ranks > static_cast<int>(max_ranks)) misuse("1 to 8 ranks");
   return options;
 }
 

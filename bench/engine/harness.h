@@ -39,8 +39,8 @@ struct Options {
 /// FILE. Ends the process on misuse.
 Options parse_options(int argc, char** argv);
 
-inline constexpr std::size_t most_ranks = 8;
-inline constexpr std::size_t most_iterations = 4096;
+inline constexpr std::size_t max_ranks = 8;
+inline constexpr std::size_t max_iterations = 4096;
 
 /// Shared by all participants of a measurement; starts as zeros.
 struct Board {
@@ -49,7 +49,7 @@ struct Board {
   std::atomic<std::uint32_t> sleepers;
   std::atomic<std::uint32_t> wrong;
   std::atomic<std::uint32_t> stop_before;  ///< iterations that run
-  std::array<std::array<double, most_iterations>, most_ranks> microseconds;
+  std::array<std::array<double, max_iterations>, max_ranks> microseconds;
 };
 
 /// Ties this thread, and those that it starts from now on, to the core of that number, modulo the cores there are.

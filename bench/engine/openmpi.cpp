@@ -44,8 +44,8 @@ void call(const Cell& cell, int ranks, Buffers& buffers, const Counts& counts) {
                     counts.received.data(), counts.received_at.data(), MPI_FLOAT, MPI_COMM_WORLD);
       break;
     case Collective::counts: {
-      std::array<std::int64_t, most_ranks> sent{};
-      std::array<std::int64_t, most_ranks> received{};
+      std::array<std::int64_t, max_ranks> sent{};
+      std::array<std::int64_t, max_ranks> received{};
       MPI_Alltoall(sent.data(), 1, MPI_INT64_T, received.data(), 1, MPI_INT64_T, MPI_COMM_WORLD);
       break;
     }

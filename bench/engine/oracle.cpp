@@ -21,8 +21,8 @@ using Pointers = std::vector<float*>;
 void combine(const Pointers& targets, const Pointers& sources, std::size_t begin, std::size_t count) {
   static const engine::reduction::ReduceToManyFunction add =
       engine::reduction::find_reduce_to_many(ElementType::float32, ReduceOperation::sum);
-  std::array<void*, most_ranks> to{};
-  std::array<const void*, most_ranks> from{};
+  std::array<void*, max_ranks> to{};
+  std::array<const void*, max_ranks> from{};
   for (std::size_t i = 0; i < targets.size(); ++i) to[i] = targets[i] + begin;
   for (std::size_t i = 0; i < sources.size(); ++i) from[i] = sources[i] + begin;
   add(to.data(), targets.size(), from[0], from.data() + 1, sources.size() - 1, count);

@@ -19,7 +19,7 @@ namespace espalier::bench {
 namespace {
 
 constexpr std::size_t bytes = std::size_t{64} << 20;
-constexpr std::size_t most_per_call = std::size_t{1} << 20;
+constexpr std::size_t max_per_call = std::size_t{1} << 20;
 
 /// Both ends of a TCP connection; -1 when there is none to be had.
 std::array<int, 2> connect_pair() {
@@ -48,7 +48,7 @@ struct Stream {
 /// Moves what goes at once without waiting for the socket, unless told to wait; false when nothing went.
 bool send_part(Stream& stream, std::size_t& sent, int flags) {
   if (sent == bytes) return false;
-  const ssize_t put = send(stream.near, stream.source.data() + sent, std::min(most_per_call, bytes - sent), flags);
+  const ssize_t put = send(stream.near, stream.source.data() + sent, std::min(max_per_call, bytes - sent), flags);
   if (put > 0) sent += static_cast<std::size_t>(put);
   return put > 0;
 }
@@ -56,7 +56,7 @@ bool send_part(Stream& stream, std::size_t& sent, int flags) {
 bool receive_part(Stream& stream, std::size_t& received, int flags) {
   if (received == bytes) return false;
   const ssize_t got =
-      recv(stream.far, stream.target.data() + received, std::min(most_per_call, bytes - received), flags);
+      recv(stream.far, stream.target.data() + received, std::min(max_per_call, bytes - received), flags);
   if (got > 0) received += static_cast<std::size_t>(got);
   return got > 0;
 }

@@ -11,7 +11,7 @@
 
 #include "engine/communicator/communicator.h"
 #include "forecast/advisor.h"
-#include "planners/cut_search.h"
+#include "planners/pacing_search.h"
 #include "schedule/json/schedule_json.h"
 #include "sim/simulate.h"
 #include "topology/generate/generate.h"
@@ -53,20 +53,20 @@ class PlanSimulation {
     return time_calls(times, [&] {
       sim::Options options;
       options.size = {size};
-      const Cut cut = find_cut(options);
-      options.set(cut);
+      const Pacing pacing = find_pacing(options);
+      options.set(pacing);
       const sim::Report report = checked(simulator_.run(options));
       if (report.busbw(plan_.schedule.collective) <= 0) throw std::runtime_error("nothing was simulated");
     });
   }
 
  private:
-  Cut find_cut(sim::Options options) const {
-    const auto evaluate = [&](const Cut& cut, Picoseconds deadline) {
-      options.set(cut);
+  Pacing find_pacing(sim::Options options) const {
+    const auto evaluate = [&](const Pacing& pacing, Picoseconds deadline) {
+      options.set(pacing);
       return simulator_.run_until(options, deadline);
     };
-    const RunReport best = checked(planners::find_best_cut(chunks_, options.size, {}, evaluate));
+    const RunReport best = checked(planners::find_best_pacing(chunks_, options.size, {}, evaluate));
     return {best.chunk, best.ahead};
   }
 

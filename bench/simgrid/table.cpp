@@ -117,7 +117,7 @@ void compare(const std::string& title, const MakeJob& make, peer::Latency latenc
 }
 
 /// The most ranks of a ring that is stored as a schedule; larger ones are only walked.
-constexpr std::size_t most_stored_ranks = 4096;
+constexpr std::size_t max_stored_ranks = 4096;
 
 /// A ring walked and stored, under both models and SimGrid.
 void compare_ring(const std::string& title, const Ring& ring, std::optional<double> closed_form_s,
@@ -126,7 +126,7 @@ void compare_ring(const std::string& title, const Ring& ring, std::optional<doub
   const MakeJob make = [&] { return make_ring_job(ring); };
   const double hops = 2 * static_cast<double>(ring.ranks - 1) * static_cast<double>(ring.ranks);
   std::vector<Row> rows{{"`link`, walked", hops, measure([&] { return run_walked(ring); })}};
-  if (ring.ranks <= most_stored_ranks) {
+  if (ring.ranks <= max_stored_ranks) {
     rows.push_back({"`link`", hops, measure([&] { return run_espalier(make, sim::ModelKind::link, 1); })});
     rows.push_back({"`fair`", hops, measure([&] { return run_espalier(make, sim::ModelKind::fair, 1); })});
   }
@@ -136,13 +136,13 @@ void compare_ring(const std::string& title, const Ring& ring, std::optional<doub
 }
 
 struct Arguments {
-  std::size_t most_ranks = 1024;
+  std::size_t max_ranks = 1024;
   std::size_t peer_ranks = 1024;
   std::size_t uneven_ranks = 1024;
 };
 
 int run(const Arguments& arguments) {
-  for (std::size_t ranks = 8; ranks <= arguments.most_ranks; ranks *= 2) {
+  for (std::size_t ranks = 8; ranks <= arguments.max_ranks; ranks *= 2) {
     if (ranks != 8 && ranks != 64 && ranks != 256 && ranks < 1024) continue;
     const double steps = 2 * static_cast<double>(ranks - 1);
     const double closed_form = steps * (1e-6 + (64 << 20) / static_cast<double>(ranks) / 1e11);
@@ -166,7 +166,7 @@ int main(int count, char** values) {
   espalier::bench::Arguments arguments;
   for (int i = 1; i + 1 < count; i += 2) {
     const auto value = static_cast<std::size_t>(std::strtoul(values[i + 1], nullptr, 10));
-    if (std::strcmp(values[i], "--ranks") == 0) arguments.most_ranks = value;
+    if (std::strcmp(values[i], "--ranks") == 0) arguments.max_ranks = value;
     if (std::strcmp(values[i], "--simgrid-ranks") == 0) arguments.peer_ranks = value;
     if (std::strcmp(values[i], "--uneven-ranks") == 0) arguments.uneven_ranks = value;
   }

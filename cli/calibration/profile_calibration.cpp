@@ -17,13 +17,13 @@
 #include "compare/compare_results.h"
 #include "forecast/profiled_runs.h"
 #include "planners/graph/rank_groups.h"
-#include "profile/setting.h"
+#include "profile/costed_network.h"
 
 namespace espalier::cli {
 namespace {
 
 /// What a row's time hangs on, beside launch and base, which only move it.
-std::string costs_of(const profile::Profile& profile, const profile::Way& way) {
+std::string costs_of(const profile::Profile& profile, const profile::ProtocolCosts& way) {
   std::string text = fmt::format("{} {} {} {}", profile.reached_ppm[0], profile.reached_ppm[1], profile.reached_ppm[2],
                                  profile.switched_ppm);
   for (const Picoseconds hop : way.hop) text += fmt::format(" {}", hop.count);
@@ -37,14 +37,14 @@ const auto& entry_of(const profile::Profile& profile, const ProfileRow& row) {
   return found == profile.ways.end() ? *profile.ways.begin() : *found;
 }
 
-const profile::Way& way_of(const profile::Profile& profile, const ProfileRow& row) {
+const profile::ProtocolCosts& way_of(const profile::Profile& profile, const ProfileRow& row) {
   return entry_of(profile, row).second;
 }
 
 forecast::ProfiledRuns::Options options_with(const profile::Profile& profile, std::optional<sim::Protocol> protocol,
                                              Bytes chunk) {
   forecast::ProfiledRuns::Options options;
-  if (chunk.count > 0) options.cut.chunk = chunk;
+  if (chunk.count > 0) options.pacing.chunk = chunk;
   options.profile = profile;
   options.protocol = protocol;
   return options;
@@ -275,7 +275,7 @@ Result<std::vector<double>> ProfileCalibration::predict(const profile::Profile& 
   for (const Table& table : tables_) tables.push_back(&table);
   const auto added_of = [&](std::size_t index) {
     const ProfileRow& row = rows_[index];
-    const profile::Way& way = way_of(profile, row);
+    const profile::ProtocolCosts& way = way_of(profile, row);
     return way.base + profile::ranks_time(way, tables[row.table]->planned.at(row.collective).topology.rank_count());
   };
   std::map<std::tuple<std::size_t, std::string, sim::Protocol, std::int64_t>, forecast::ProfiledRuns> runners;

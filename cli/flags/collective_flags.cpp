@@ -27,14 +27,14 @@ Result<Rank> parse_rank(const std::string& text, const Topology& topology) {
 Result<std::vector<std::int64_t>> parse_shares(const std::string& text) {
   std::vector<std::int64_t> shares;
   if (text.empty()) return shares;
-  constexpr std::size_t most_shown = 60;
+  constexpr std::size_t max_shown = 60;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::string item = text.substr(begin, text.find(',', begin) - begin);
     const char* const end = item.data() + item.size();
     const auto [rest, status] = std::from_chars(item.data(), end, shares.emplace_back());
     if (status != std::errc() || rest != end) {
       return fail(ErrorCode::invalid_input,
-                  fmt::format("--shares: '{}' is not a whole number of 64 bits", item.substr(0, most_shown)),
+                  fmt::format("--shares: '{}' is not a whole number of 64 bits", item.substr(0, max_shown)),
                   "write a number per rank, such as 3,1,1,0");
     }
     begin += item.size() + 1;
@@ -120,10 +120,10 @@ std::string shares_text(const Collective& collective) {
     const double mean = to_double(collective.extent()) / collective.rank_count;
     return fmt::format("  matrix, busiest rank {:.2f} times the mean", 1 / mean);
   }
-  constexpr std::size_t most_shown = 16;
+  constexpr std::size_t max_shown = 16;
   const std::size_t count = collective.shares.size();
-  const auto first = std::span(collective.shares).first(std::min(count, most_shown));
-  return fmt::format("  shares {}{}", fmt::join(first, ","), count > most_shown ? ",..." : "");
+  const auto first = std::span(collective.shares).first(std::min(count, max_shown));
+  return fmt::format("  shares {}{}", fmt::join(first, ","), count > max_shown ? ",..." : "");
 }
 
 }  // namespace espalier::cli

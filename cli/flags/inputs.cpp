@@ -139,7 +139,7 @@ struct Accepted {
 
 /// Requires: names that are there.
 std::shared_ptr<const planners::LostParts> lost_of(const Topology& whole, const TopologyFlags& flags) {
-  if (flags.without.empty() || !flags.slow.empty() || whole.rank_count() < planners::least_symmetric_ranks) return {};
+  if (flags.without.empty() || !flags.slow.empty() || whole.rank_count() < planners::min_symmetric_ranks) return {};
   Parts gone;
   for (const std::string& name : flags.without) {
     const Result<Parts> parts = find_parts(whole, name);

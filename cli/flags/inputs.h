@@ -54,7 +54,7 @@ struct Machine {
   Topology topology;
   std::string
       profile;  ///< Whose costs predictions add there (docs/profiles.md): a shipped name or a path; may be empty.
-  /// What --without took from a machine whose plans are not stored (least_symmetric_ranks); null: nothing.
+  /// What --without took from a machine whose plans are not stored (min_symmetric_ranks); null: nothing.
   std::shared_ptr<const planners::LostParts> lost = {};
 };
 

@@ -12,7 +12,7 @@
 namespace espalier::cli {
 namespace {
 
-constexpr std::size_t most_files = 1000;  // More are not looked at: it is only a hint.
+constexpr std::size_t max_files = 1000;  // More are not looked at: it is only a hint.
 
 std::vector<std::string> files_beside(const std::filesystem::path& path) {
   std::vector<std::string> names;
@@ -20,7 +20,7 @@ std::vector<std::string> files_beside(const std::filesystem::path& path) {
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   for (auto entry = std::filesystem::directory_iterator(folder, status); !status && entry != end(entry);
        entry.increment(status)) {
-    if (names.size() == most_files) break;
+    if (names.size() == max_files) break;
     if (!entry->is_directory(status)) names.push_back(entry->path().filename());
   }
   std::ranges::sort(names);

@@ -11,8 +11,8 @@ namespace espalier::cli {
 
 /// --max-trees, --max-depth, --k and --gap: what the planner packing may do.
 struct PackingFlags {
-  std::uint32_t most_trees = 0;
-  std::uint32_t most_height = 0;
+  std::uint32_t max_trees = 0;
+  std::uint32_t max_height = 0;
   std::uint32_t equal_trees = 0;
   std::string gap;  ///< "1%" or "0.01".
 

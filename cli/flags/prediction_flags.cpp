@@ -132,10 +132,10 @@ Result<Prediction> PredictionFlags::resolve(const Input& given) const {
   prediction.sizes = *std::move(several);
   const auto largest = parse_chunk(chunk, *element);
   if (!largest) return tl::unexpected(largest.error());
-  prediction.options.cut.chunk = *largest;
+  prediction.options.pacing.chunk = *largest;
   const auto rounds = parse_ahead(ahead);
   if (!rounds) return tl::unexpected(rounds.error());
-  prediction.options.cut.ahead = *rounds;
+  prediction.options.pacing.ahead = *rounds;
   const auto kind = sim::parse_model(model.empty() ? "link" : model);
   if (!kind) return fail(kind.error().code, "--model: " + kind.error().message, kind.error().help);
   prediction.options.model = *kind;
@@ -149,7 +149,7 @@ Result<Prediction> PredictionFlags::resolve(const Input& given) const {
   const auto circumstances = beside.resolve();
   if (!circumstances) return tl::unexpected(circumstances.error());
   prediction.options.circumstances = *circumstances;
-  prediction.options.cut.payload = circumstances->endpoints.payload_ppm / 1e6;
+  prediction.options.pacing.payload = circumstances->endpoints.payload_ppm / 1e6;
   return prediction;
 }
 

@@ -14,7 +14,7 @@
 namespace espalier::cli {
 namespace {
 
-constexpr std::size_t most_sizes = 1000;
+constexpr std::size_t max_sizes = 1000;
 
 tl::unexpected<Error> bad_flag(std::string_view flag, const Error& error) {
   return fail(error.code, std::string(flag) + ": " + error.message, error.help);
@@ -98,8 +98,8 @@ Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, ElementType type)
   for (std::int64_t size = begin->count; size <= end->count;) {
     const Bytes whole{size / element_size * element_size};
     if (sizes.empty() || sizes.back() != whole) sizes.push_back(whole);
-    if (sizes.size() > most_sizes) {
-      return fail(ErrorCode::invalid_input, "the sweep has more than " + std::to_string(most_sizes) + " sizes",
+    if (sizes.size() > max_sizes) {
+      return fail(ErrorCode::invalid_input, "the sweep has more than " + std::to_string(max_sizes) + " sizes",
                   "use a larger -f or -i");
     }
     const std::int64_t next = std::max(next_size(size, factor, step.count), size + 1);

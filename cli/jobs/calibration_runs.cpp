@@ -90,8 +90,8 @@ class RunPlanner {
 
   /// What the loads suggest, unless that makes so many chunks that hundreds of simulations take minutes.
   [[nodiscard]] static Bytes usual_chunk(const planners::ChunkModel& chunks, Bytes size) {
-    constexpr double most_chunk_hops = 250'000;
-    return std::max(chunks.choose(size), chunks.smallest_within(size, most_chunk_hops));
+    constexpr double max_chunk_hops = 250'000;
+    return std::max(chunks.choose(size), chunks.smallest_within(size, max_chunk_hops));
   }
 
   /// The chunk that cuts the longest transfer into as many pieces as the timeline shows.

@@ -106,7 +106,7 @@ Result<LabJob> LabJob::make(lab::LabNetwork& network, const planners::Candidate&
   return LabJob(network, scaled.rank_count(), std::move(*plan_file), std::move(*addresses_file));
 }
 
-Result<LabMeasurement> LabJob::run(Bytes size, const Cut& cut, const LabRunOptions& options,
+Result<LabMeasurement> LabJob::run(Bytes size, const Pacing& pacing, const LabRunOptions& options,
                                    const std::string& trace) const {
   const std::string secret = make_secret();
   const std::string rendezvous = fmt::format("{}:{}", network_->control_address(Rank(0)), rendezvous_port);
@@ -128,9 +128,9 @@ Result<LabMeasurement> LabJob::run(Bytes size, const Cut& cut, const LabRunOptio
                                           "-s",
                                           std::to_string(size.count),
                                           "--chunk",
-                                          std::to_string(cut.chunk.count),
+                                          std::to_string(pacing.chunk.count),
                                           "--ahead",
-                                          std::to_string(cut.ahead),
+                                          std::to_string(pacing.ahead),
                                           "-d",
                                           options.type,
                                           "-n",

@@ -38,7 +38,8 @@ class LabJob {
   /// Starts all ranks, each in its namespace, waits for them and reads what rank 0 prints.
   /// `trace`, when not empty, is the file that gets the timeline.
   /// Errors: unavailable when a rank fails, with its last words; the others are ended then.
-  Result<LabMeasurement> run(Bytes size, const Cut& cut, const LabRunOptions& options, const std::string& trace) const;
+  Result<LabMeasurement> run(Bytes size, const Pacing& pacing, const LabRunOptions& options,
+                             const std::string& trace) const;
 
  private:
   LabJob(const lab::LabNetwork& network, std::size_t ranks, lab::MemoryFile plan, lab::MemoryFile addresses)

@@ -132,7 +132,7 @@ class GpuRun {
     if (task_.chunk) return *task_.chunk;
     if (sourced.chunk.count > 0) return sourced.chunk;
     if (path_ == engine::cuda::GpuPath::copies) return chunk_of_copies;
-    const auto blocks = engine::cuda::most_blocks_on(gpus_, task_.collective.rank_count, task_.type, task_.operation);
+    const auto blocks = engine::cuda::max_blocks_on(gpus_, task_.collective.rank_count, task_.type, task_.operation);
     if (!blocks) return tl::unexpected(blocks.error());
     return engine::cuda::choose_gpu_chunk(*sourced.schedule, *blocks);
   }
@@ -140,7 +140,7 @@ class GpuRun {
   [[nodiscard]] Result<engine::cuda::GpuCase> case_of(const SourcedSchedule& sourced, Bytes size) const {
     const auto chunk = choose_chunk(sourced);
     if (!chunk) return tl::unexpected(chunk.error());
-    return engine::cuda::GpuCase{*sourced.schedule, data_of(task_, size), Cut{*chunk, 0},
+    return engine::cuda::GpuCase{*sourced.schedule, data_of(task_, size), Pacing{*chunk, 0},
                                  std::chrono::milliseconds(static_cast<std::int64_t>(flags_.timeout * 1000)), path_};
   }
 
@@ -151,7 +151,7 @@ class GpuRun {
     if (!gpu_case) return tl::unexpected(gpu_case.error());
     const auto measured = engine::cuda::measure_on_gpus(gpus_, *gpu_case, output_.options);
     if (!measured) return tl::unexpected(measured.error());
-    output_.results.push_back({gpu_case->data, size, sourced->schedule->algorithm, gpu_case->cut, *measured});
+    output_.results.push_back({gpu_case->data, size, sourced->schedule->algorithm, gpu_case->pacing, *measured});
     print(run_row(output_, output_.results.back()));
     return {};
   }

@@ -140,7 +140,7 @@ class RankRun {
         {data.kind, nullptr, nullptr, data.count, data.type, data.operation, data.root, data.shares});
     if (!scheduled) return tl::unexpected(scheduled.error());
     result.algorithm = scheduled->schedule->algorithm;
-    result.cut = {scheduled->chunk, scheduled->ahead};
+    result.pacing = {scheduled->chunk, scheduled->ahead};
     const bool is_traced = !flags_.trace.file.empty() && size == task_.sizes.back();
     if (is_traced) kept_.emplace();
     const auto measured = engine::measure(communicator_, data, output_.options, is_traced ? &*kept_ : nullptr);

@@ -41,7 +41,7 @@ struct RunFlags {
   std::string addresses;  ///< A file with an address pair per route.
   TraceFlags trace;
   std::string secret_file;
-  std::optional<std::uint32_t> most_local_ranks;
+  std::optional<std::uint32_t> max_local_ranks;
   std::optional<std::uint32_t> rank;
   std::optional<std::uint32_t> world;
   std::optional<std::string> rendezvous;

@@ -10,12 +10,12 @@
 #include "base/parse_units.h"
 #include "cli/flags/algorithm_flags.h"
 #include "forecast/advisor.h"
-#include "planners/cut_search.h"
+#include "planners/pacing_search.h"
 
 namespace espalier::cli {
 namespace {
 
-constexpr std::int64_t most_processors = 1024;
+constexpr std::int64_t max_processors = 1024;
 
 /// Whose costs auto counts where no --profile says so: sockets', or those that the machine names if they are the
 /// engine's own. A machine of GPUs whose schedules run on processors here says nothing of them.
@@ -34,7 +34,7 @@ Result<void> check_algorithm(const std::string& algorithm) {
 
 /// Of this machine, whichever of them a rank may use: all ranks have to choose alike.
 std::uint32_t online_processors() {
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(sysconf(_SC_NPROCESSORS_ONLN), 1, most_processors));
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(sysconf(_SC_NPROCESSORS_ONLN), 1, max_processors));
 }
 
 }  // namespace
@@ -114,8 +114,8 @@ ScheduleSource source_for(const RunFlags& flags, const RunTask& task, bool is_on
   ScheduleSource advised = forecast::Advisor::source(std::make_shared<forecast::Advisor>(input.topology, options));
   if (!input.schedule) return advised;
   auto plan = std::make_shared<const Schedule>(std::move(*input.schedule));
-  return [plan, advised, given = planners::FixedCut{task.chunk, task.ahead}](const Collective& collective,
-                                                                             Bytes size) -> Result<SourcedSchedule> {
+  return [plan, advised, given = planners::FixedPacing{task.chunk, task.ahead}](const Collective& collective,
+                                                                                Bytes size) -> Result<SourcedSchedule> {
     if (!(collective == plan->collective)) return advised(collective, size);
     // Rounds are of the plan's own chunk, which is for links.
     return SourcedSchedule{plan, given.chunk.value_or(Bytes{}), false, given.ahead.value_or(0)};

@@ -110,8 +110,8 @@ Result<std::vector<double>> DiagnosisRuns::run_as_before(Healthy& of, const diag
         options.profile = std::make_shared<const forecast::Software>(std::move(software));
       }
       if (!picks_its_chunk) {
-        options.cut.chunk = run.report.chunk;
-        options.cut.ahead = static_cast<std::uint32_t>(run.report.ahead);
+        options.pacing.chunk = run.report.chunk;
+        options.pacing.ahead = static_cast<std::uint32_t>(run.report.ahead);
       }
       alike = std::make_unique<forecast::CandidateRuns>(faulty, of.candidates, options);
     }

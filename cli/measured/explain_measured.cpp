@@ -87,7 +87,7 @@ class CarriedByLinks {
 
  private:
   const Collective& collective_;
-  std::map<const profile::Setting*, double> per_byte_;
+  std::map<const profile::CostedNetwork*, double> per_byte_;
 };
 
 /// Whether what was measured at the sizes that are explained is as it should be.

@@ -16,7 +16,7 @@
 namespace espalier::cli {
 namespace {
 
-constexpr double least_part_shown = 0.0005;  ///< What prints as 0.1 %.
+constexpr double min_part_shown = 0.0005;  ///< What prints as 0.1 %.
 
 double part_reached(const MeasuredExplanation& of, const MeasuredCall& call) {
   return part_of_bound(of.bound.time_per_byte, of.collective, call.size, size_of(usual_type), call.seconds);
@@ -74,7 +74,7 @@ std::string why_text(const MeasuredExplanation& of, const MeasuredCall& call) {
       format_size(call.size));
   for (std::size_t i = 0; i < call.factors.size(); ++i) {
     const TimeFactor& factor = call.factors[i];
-    if (i > 0 && std::abs(factor.seconds) < least_part_shown * call.seconds) continue;
+    if (i > 0 && std::abs(factor.seconds) < min_part_shown * call.seconds) continue;
     const char sign = factor.seconds < 0 ? '-' : i > 0 ? '+' : ' ';
     text += fmt::format("  {} {:>9}  {}\n", sign, time_text(std::abs(factor.seconds)), factor.why);
   }
@@ -95,9 +95,9 @@ std::string path_of_call(const MeasuredExplanation& of, const MeasuredCall& call
   table.add_column("most of it at", "", Table::Align::left);
   for (const sim::PathTime& share : call.path) {
     const double part = share.time.seconds() / call.seconds;
-    if (part < least_part_shown) continue;
+    if (part < min_part_shown) continue;
     table.add_row({percent(part), format_duration(share.time), fmt::format("{} {}", to_string(share.use), share.where),
-                   fmt::format("{} ({})", share.most_at, format_duration(share.most_time))});
+                   fmt::format("{} ({})", share.max_at, format_duration(share.max_time))});
   }
   if (const double rest = unexplained_of(call); rest != 0) {
     table.add_row({percent(rest / call.seconds), (rest < 0 ? "-" : "") + time_text(std::abs(rest)),
@@ -143,13 +143,13 @@ Table measured_table(const MeasuredExplanation& of) {
   table.add_column("limit", "(%)");
   std::vector<std::size_t> shown;
   for (std::size_t i = 0; i < column_uses.size(); ++i) {
-    const auto matters = [&](const MeasuredCall& call) { return part_with(call, column_uses[i]) >= least_part_shown; };
+    const auto matters = [&](const MeasuredCall& call) { return part_with(call, column_uses[i]) >= min_part_shown; };
     if (!std::ranges::any_of(of.calls, matters)) continue;
     shown.push_back(i);
     table.add_column(column_names[i], "(%)");
   }
   const bool has_others =
-      std::ranges::any_of(of.calls, [](const MeasuredCall& call) { return part_of_others(call) >= least_part_shown; });
+      std::ranges::any_of(of.calls, [](const MeasuredCall& call) { return part_of_others(call) >= min_part_shown; });
   if (has_others) table.add_column("other", "(%)");
   const bool is_predicted = !of.profile.empty();
   if (is_predicted) table.add_column("unexplained", "(%)");
@@ -210,8 +210,8 @@ nlohmann::ordered_json measured_json(const MeasuredExplanation& of) {
       row["path"].push_back({{"use", to_string(share.use)},
                              {"on", share.where},
                              {"time", share.time.seconds()},
-                             {"most_at", share.most_at},
-                             {"most_time", share.most_time.seconds()}});
+                             {"most_at", share.max_at},
+                             {"most_time", share.max_time.seconds()}});
     }
     row["factors"] = Json::array();
     for (const TimeFactor& factor : call.factors) {

@@ -127,11 +127,11 @@ std::optional<int> descriptor_of(std::string_view path) {
 Result<std::filesystem::path> behind_links(const std::string& path) {
   std::filesystem::path file = path;
   std::error_code status;
-  constexpr int most_links = 40;  // As many as Linux follows.
+  constexpr int max_links = 40;  // As many as Linux follows.
   for (int links = 0; std::filesystem::is_symlink(file, status); ++links) {
     const auto target = std::filesystem::read_symlink(file, status);
     if (status) return cannot_write(path, status.value());
-    if (links == most_links) return cannot_write(path, ELOOP);
+    if (links == max_links) return cannot_write(path, ELOOP);
     file = target.is_absolute() ? target : file.parent_path() / target;
   }
   return file;

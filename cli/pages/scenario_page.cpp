@@ -42,7 +42,7 @@ std::vector<std::string> verdict_on(const Scenario& scenario, const JobReport& r
                                       : fmt::format("A rank needs up to {:.1f} GB of its {:.1f} GB of memory{}.", need,
                                                     capacity, need > capacity ? ", which is too much" : ""));
   }
-  if (std::string exposed = most_exposed(summarize_calls(scenario.job, report)); !exposed.empty()) {
+  if (std::string exposed = max_exposed(summarize_calls(scenario.job, report)); !exposed.empty()) {
     sentences.push_back(std::move(exposed));
   }
   if (scenario.guessed_waits > 0) {
@@ -93,7 +93,7 @@ void add_tasks(report::JobPage& page, const Scenario& scenario, const JobReport&
                          : place.second == scenario::no_stream ? name + ", messages"
                                                                : fmt::format("{}, stream {}", name, place.second));
   }
-  while (tasks.size() / page.every > report::most_page_spans) page.every *= 2;
+  while (tasks.size() / page.every > report::max_page_spans) page.every *= 2;
   for (std::size_t i = 0; i < tasks.size(); i += page.every) {
     const Task& task = tasks[i];
     const scenario::TaskTime& time = report.tasks[i];
@@ -125,7 +125,7 @@ report::ReportTable settings_of(const Scenario& scenario, const JobReport& repor
 
 }  // namespace
 
-std::string most_exposed(std::span<const scenario::CallSummary> calls) {
+std::string max_exposed(std::span<const scenario::CallSummary> calls) {
   struct Named {
     std::string label;
     std::vector<std::string_view> kinds;

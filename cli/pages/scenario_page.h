@@ -16,6 +16,6 @@ report::JobPage make_job_page(const scenario::Scenario& scenario, const scenario
 
 /// The name whose calls, of all kinds, are exposed for most of the time: "Most exposed: tensor (all_gather and
 /// reduce_scatter), for 12.3 % of the time." Empty where nothing is.
-std::string most_exposed(std::span<const scenario::CallSummary> calls);
+std::string max_exposed(std::span<const scenario::CallSummary> calls);
 
 }  // namespace espalier::cli

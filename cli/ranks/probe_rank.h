@@ -29,7 +29,7 @@ struct ProbeFlags {
   double timeout = 30;
   VerbsFlags verbs;
   std::string secret_file;
-  std::optional<std::uint32_t> most_local_ranks;
+  std::optional<std::uint32_t> max_local_ranks;
   std::optional<std::uint32_t> rank;
   std::optional<std::uint32_t> world;
   std::optional<std::string> rendezvous;

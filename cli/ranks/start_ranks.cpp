@@ -36,11 +36,11 @@ ExitCode tell_failure(const engine::launch::LocalJobResult& job) {
 
 }  // namespace
 
-ExitCode start_ranks(const Console& console, std::uint32_t world, const std::optional<std::uint32_t>& most_ranks,
+ExitCode start_ranks(const Console& console, std::uint32_t world, const std::optional<std::uint32_t>& max_ranks,
                      double timeout) {
   engine::launch::LocalJobOptions options;
   options.world = world;
-  options.most_ranks = most_ranks;
+  options.max_ranks = max_ranks;
   options.arguments = own_arguments();
   options.grace = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000) + 2000);
   // All ranks say the same of their input; what matters of the others is in the summary.

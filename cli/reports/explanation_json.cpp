@@ -71,8 +71,8 @@ Json simulation_json(const Explanation& of) {
     simulation["path"].push_back({{"use", to_string(share.use)},
                                   {"on", share.where},
                                   {"time", share.time.seconds()},
-                                  {"most_at", share.most_at},
-                                  {"most_time", share.most_time.seconds()}});
+                                  {"most_at", share.max_at},
+                                  {"most_time", share.max_time.seconds()}});
   }
   simulation["model"] = sim::to_string(of.limits.model);
   if (!of.profile.empty()) simulation["profile"] = of.profile;
@@ -108,7 +108,7 @@ Json improvements_json(const Explanation& of) {
 Json trials_json(const Explanation& of) {
   Json trials = Json::array();
   for (const planners::Trial& trial : of.trials) {
-    Json entry = {{"algorithm", trial.candidate->planner}, {"least_time", trial.least_time}};
+    Json entry = {{"algorithm", trial.candidate->planner}, {"least_time", trial.min_time}};
     if (trial.run) entry["time"] = trial.run->elapsed.seconds();
     trials.push_back(std::move(entry));
   }

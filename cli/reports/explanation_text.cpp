@@ -172,12 +172,12 @@ std::string path_text(const forecast::RunLimits& limits) {
   table.add_column("time");
   table.add_column("went into", "", Table::Align::left);
   table.add_column("most of it at", "", Table::Align::left);
-  constexpr double least_shown = 0.0005;
+  constexpr double min_shown = 0.0005;
   for (const sim::PathTime& share : limits.path) {
     const double part = static_cast<double>(share.time.count) / elapsed;
-    if (part < least_shown) continue;
+    if (part < min_shown) continue;
     table.add_row({percent(part), format_duration(share.time), fmt::format("{} {}", to_string(share.use), share.where),
-                   fmt::format("{} ({})", share.most_at, format_duration(share.most_time))});
+                   fmt::format("{} ({})", share.max_at, format_duration(share.max_time))});
   }
   text += table.text("    ");
   if (const std::uint32_t waits = limits.report.window_waits; waits > 0) {
@@ -252,8 +252,8 @@ std::string simulation_text(const Explanation& of) {
 
 std::string improvements_text(const Explanation& of) {
   const auto elapsed = of.limits.report.elapsed;
-  constexpr double least_shown = 0.0005;
-  constexpr std::size_t most_shown = 8;
+  constexpr double min_shown = 0.0005;
+  constexpr std::size_t max_shown = 8;
   Table table;
   table.add_column("saves", "(%)");
   table.add_column("time");
@@ -262,9 +262,9 @@ std::string improvements_text(const Explanation& of) {
   std::vector<std::string> useless;
   for (const forecast::Improvement& improvement : of.limits.improvements) {
     const double saved = 1 - static_cast<double>(improvement.elapsed.count) / static_cast<double>(elapsed.count);
-    if (saved < least_shown) {
+    if (saved < min_shown) {
       useless.push_back(improvement.change);
-    } else if (++shown <= most_shown) {
+    } else if (++shown <= max_shown) {
       table.add_row({percent(saved), format_duration(improvement.elapsed), improvement.change});
     }
   }
@@ -272,7 +272,7 @@ std::string improvements_text(const Explanation& of) {
   std::string text = "What one change would save, simulated anew:\n";
   if (shown > 0) text += table.text("    ");
   if (!useless.empty()) {
-    text += fmt::format("  Nothing: {}.\n", first_names(useless, most_shown, "; "));
+    text += fmt::format("  Nothing: {}.\n", first_names(useless, max_shown, "; "));
   }
   return text;
 }
@@ -291,7 +291,7 @@ std::string choice_text(const Explanation& of) {
     if (&trial == &*own) continue;
     others.push_back(trial.run
                          ? fmt::format("{} {:.2f}x", trial.candidate->planner, trial.run->elapsed.seconds() / seconds)
-                         : fmt::format("{} > {:.2f}x", trial.candidate->planner, trial.least_time / seconds));
+                         : fmt::format("{} > {:.2f}x", trial.candidate->planner, trial.min_time / seconds));
   }
   const bool wins = own == of.trials.begin() || of.trials.front().run->elapsed == own->run->elapsed;
   return why + fmt::format("Why {}: {} at {}. Times of others against its own:\n  {}\n", of.label,

@@ -18,7 +18,7 @@ using scenario::JobUse;
 using scenario::JobWait;
 using scenario::Scenario;
 
-constexpr double least_shown = 0.0005;
+constexpr double min_shown = 0.0005;
 
 double part_of(Picoseconds time, Picoseconds whole) {
   return static_cast<double>(time.count) / static_cast<double>(std::max<std::int64_t>(whole.count, 1));
@@ -32,9 +32,9 @@ std::string path_text(const JobLimits& limits) {
   table.add_column("most of it at", "", Table::Align::left);
   for (const JobShare& share : limits.path) {
     const double part = part_of(share.time, limits.report.elapsed);
-    if (part < least_shown) continue;
+    if (part < min_shown) continue;
     table.add_row({percent(part), format_duration(share.time), share.text(),
-                   fmt::format("{} ({})", share.most_at, format_duration(share.most_time))});
+                   fmt::format("{} ({})", share.max_at, format_duration(share.max_time))});
   }
   return fmt::format("What the end waited for, in {} step{}:\n{}", limits.steps, limits.steps == 1 ? "" : "s",
                      table.text("    "));
@@ -59,7 +59,7 @@ std::string waits_text(const Scenario& scenario, const JobLimits& limits) {
   };
   std::vector<Place> places;
   for (const JobWait& wait : limits.waits) {
-    if (part_of(wait.time, limits.report.elapsed) < least_shown) continue;
+    if (part_of(wait.time, limits.report.elapsed) < min_shown) continue;
     const std::string name = wait_place(scenario, wait);
     const std::string of = scenario.job.label(wait.of);
     auto place = std::ranges::find_if(places, [&](const Place& known) { return known.name == name && known.of == of; });
@@ -105,7 +105,7 @@ std::string improvements_text(const JobLimits& limits) {
   bool is_any = false;
   for (const JobImprovement& improvement : limits.improvements) {
     const double saved = 1 - part_of(improvement.elapsed, limits.report.elapsed);
-    if (saved < least_shown) {
+    if (saved < min_shown) {
       useless.push_back(improvement.change);
       continue;
     }
@@ -114,8 +114,8 @@ std::string improvements_text(const JobLimits& limits) {
   }
   std::string text = "What one change would save, planned and simulated anew:\n";
   if (is_any) text += table.text("    ");
-  constexpr std::size_t most_shown = 8;
-  if (!useless.empty()) text += fmt::format("  Nothing: {}.\n", first_names(useless, most_shown, "; "));
+  constexpr std::size_t max_shown = 8;
+  if (!useless.empty()) text += fmt::format("  Nothing: {}.\n", first_names(useless, max_shown, "; "));
   return limits.improvements.empty() ? std::string() : text;
 }
 
@@ -153,8 +153,8 @@ nlohmann::ordered_json job_limits_json(const Scenario& scenario, const JobLimits
                     {"of", share.what},
                     {"on", share.where},
                     {"time", share.time.seconds()},
-                    {"most_at", share.most_at},
-                    {"most_time", share.most_time.seconds()}});
+                    {"most_at", share.max_at},
+                    {"most_time", share.max_time.seconds()}});
   }
   auto& waits = document["waits"] = nlohmann::ordered_json::array();
   for (const JobWait& wait : limits.waits) {

@@ -17,7 +17,7 @@ namespace espalier::cli {
 struct LabResult {
   Bytes size;
   std::string algorithm;
-  Cut cut;
+  Pacing pacing;
   double simulated = 0;  ///< Seconds.
   LabMeasurement measured;
 

@@ -222,8 +222,8 @@ nlohmann::ordered_json run_json(const RunOutput& run) {
     if (const auto share = of_bound(run, result)) entry["of_bound"] = *share;
     entry["per_rank"] = ranks_json(run, result.measurement.out_of_place);
     entry["planner"] = result.algorithm;
-    entry["chunk"] = result.cut.chunk.count;
-    entry["ahead"] = result.cut.ahead;
+    entry["chunk"] = result.pacing.chunk.count;
+    entry["ahead"] = result.pacing.ahead;
     entry["in_place"] = nullptr;
     if (result.measurement.in_place) entry["in_place"] = placed_json(run, result, *result.measurement.in_place);
     document["results"].push_back(entry);

@@ -17,7 +17,7 @@ struct RunResult {
   engine::DataCase data;
   Bytes size;
   std::string algorithm;  ///< The planner that made the schedule.
-  Cut cut;
+  Pacing pacing;
   engine::RunMeasurement measurement;
 };
 

@@ -21,7 +21,7 @@ using scenario::RankSummary;
 using scenario::RankTime;
 using scenario::Scenario;
 
-constexpr std::size_t most_rows_shown = 16;
+constexpr std::size_t max_rows_shown = 16;
 constexpr std::size_t links_shown = 5;
 
 std::string part(std::int64_t time, const JobReport& report) {
@@ -93,13 +93,13 @@ std::string averaging_text(const Scenario& scenario, const JobReport& report, co
     text += fmt::format("# {}: {}{}\n", summary.label, way_text(summary),
                         summary.times > 1 ? fmt::format(" in the mean of {}", summary.times) : std::string());
   }
-  const std::int64_t sent = most_bytes_sent(report, scenario.topology);
+  const std::int64_t sent = max_bytes_sent(report, scenario.topology);
   text += fmt::format("# a rank sends at most {} B", sent);
   if (!plain) return text + "\n";
   const double times =
-      static_cast<double>(plain->most_bytes_sent) / static_cast<double>(std::max<std::int64_t>(sent, 1));
+      static_cast<double>(plain->max_bytes_sent) / static_cast<double>(std::max<std::int64_t>(sent, 1));
   return text + fmt::format("; with all_reduce instead: {} B ({:.3g} times as many), elapsed {}\n",
-                            plain->most_bytes_sent, times, format_duration(plain->elapsed));
+                            plain->max_bytes_sent, times, format_duration(plain->elapsed));
 }
 
 /// How much it matters what a profiler's trace does not say.
@@ -134,9 +134,9 @@ nlohmann::ordered_json averaging_json(const Scenario& scenario, const JobReport&
     entries.back()["left"] = summary.left;
   }
   nlohmann::ordered_json document = {{"entries", entries},
-                                     {"most_bytes_sent", most_bytes_sent(report, scenario.topology)}};
+                                     {"most_bytes_sent", max_bytes_sent(report, scenario.topology)}};
   if (plain) {
-    document["with_all_reduce"] = {{"elapsed", plain->elapsed.seconds()}, {"most_bytes_sent", plain->most_bytes_sent}};
+    document["with_all_reduce"] = {{"elapsed", plain->elapsed.seconds()}, {"most_bytes_sent", plain->max_bytes_sent}};
   }
   return document;
 }
@@ -206,10 +206,10 @@ std::string ranks_table(const Scenario& scenario, const JobReport& report) {
   table.add_column("idle", "(%)");
   std::vector<RankRow> rows = rank_rows(scenario, report);
   const std::size_t all = rows.size();
-  if (all > most_rows_shown) {
+  if (all > max_rows_shown) {
     std::ranges::stable_sort(rows, std::greater<>(),
                              [&](const RankRow& row) { return report.ranks[row.first].exposed; });
-    rows.resize(most_rows_shown);
+    rows.resize(max_rows_shown);
   }
   std::size_t shown = 0;
   for (const RankRow& row : rows) {

@@ -14,7 +14,7 @@ namespace espalier::cli {
 /// A run of Scenario::other.
 struct OtherRun {
   Picoseconds elapsed;
-  std::int64_t most_bytes_sent = 0;  ///< scenario::most_bytes_sent.
+  std::int64_t max_bytes_sent = 0;  ///< scenario::max_bytes_sent.
 };
 
 /// The tables of `simulate --scenario`: the whole, calls, ranks, links. `profile`: the one that counts, or empty.

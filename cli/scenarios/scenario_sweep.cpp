@@ -141,12 +141,12 @@ void print_counts(const Console& console, const ScenarioSweep& sweep, const Scen
   std::string text = fmt::format("{}: {}", sweep.out, counted(rows.rows.size(), "row"));
   if (rows.known > 0) text += fmt::format(", {} of them there before", rows.known);
   if (failures > 0) text += fmt::format(", {} failed", failures);
-  constexpr std::size_t most_shown = 8;
+  constexpr std::size_t max_shown = 8;
   std::size_t shown = 0;
   for (const auto& [reason, count] : failed) {
-    text += ++shown > most_shown ? fmt::format("\n  ... {} more reasons", failed.size() - most_shown)
-                                 : fmt::format("\n  {} x {}", count, reason);
-    if (shown > most_shown) break;
+    text += ++shown > max_shown ? fmt::format("\n  ... {} more reasons", failed.size() - max_shown)
+                                : fmt::format("\n  {} x {}", count, reason);
+    if (shown > max_shown) break;
   }
   console.print(text + "\n");
 }

@@ -12,7 +12,7 @@
 #include "cli/reports/job_limits_output.h"
 #include "cli/reports/scenario_output.h"
 #include "planners/graph/rank_groups.h"
-#include "profile/setting.h"
+#include "profile/costed_network.h"
 #include "scenario/read/read_scenario.h"
 #include "scenario/report/write_trace.h"
 #include "scenario/run/run_job.h"
@@ -91,7 +91,7 @@ Result<std::optional<OtherRun>> run_other(const Console& console, const scenario
   if (scenario.averaged.empty() && scenario.guessed_waits == 0) return std::nullopt;
   const auto report = run_with_progress(console, scenario, scenario.other);
   if (!report) return tl::unexpected(report.error());
-  return OtherRun{report->elapsed, most_bytes_sent(*report, scenario.topology)};
+  return OtherRun{report->elapsed, max_bytes_sent(*report, scenario.topology)};
 }
 
 ExitCode run(const Console& console, const scenario::Scenario& scenario, const ScenarioFlags& flags,
@@ -155,7 +155,7 @@ tl::expected<LoadedScenario, LoadFailure> try_load_scenario(const Console& conso
   options.seed = flags.seed;
   options.parallelism = parallelism;
   options.with_routes = flags.with_routes;
-  options.most_trace_bytes = static_cast<std::size_t>(console.max_input.count);
+  options.max_trace_bytes = static_cast<std::size_t>(console.max_input.count);
   if (!flags.model.empty()) options.model = flags.model;
   std::string of_machine;
   if (!topology.argument.empty()) {

@@ -27,9 +27,12 @@ ExitCode answer_batch(const Console& console, const std::string& path) {
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const auto question = nlohmann::json::parse(line, nullptr, false);
-    auto answer = question.is_discarded()
-                      ? Result<nlohmann::ordered_json>(fail(ErrorCode::invalid_input, "this is no JSON"))
-                      : answer_question(question);
+    auto answer =
+        question.is_discarded()
+            ? Result<nlohmann::ordered_json>(fail(
+                  ErrorCode::invalid_input, "this is no JSON",
+                  "write one object on a line, as {\"product\": {\"rows\": 4096, \"columns\": 4096, \"depth\": 4096}}"))
+            : answer_question(question);
     if (!answer)
       answer =
           nlohmann::ordered_json{{"line", number}, {"error", answer.error().message}, {"help", answer.error().help}};

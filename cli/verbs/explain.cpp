@@ -62,10 +62,10 @@ OrStop<planners::Candidates> collect_candidates(const Console& console, const Pr
 /// What is explained, and how it runs.
 struct Explained {
   const planners::Candidate* candidate = nullptr;
-  Cut cut;
-  const profile::Setting* setting = nullptr;  ///< Under a profile.
-  std::string protocol;                       ///< Under a profile.
-  std::string why;                            ///< What NCCL chose it by, if it did.
+  Pacing pacing;
+  const profile::CostedNetwork* setting = nullptr;  ///< Under a profile.
+  std::string protocol;                             ///< Under a profile.
+  std::string why;                                  ///< What NCCL chose it by, if it did.
   std::vector<planners::Trial> trials;
 };
 
@@ -92,7 +92,7 @@ Result<Explanation> explain(const Topology& topology, const Explained& explained
   explanation.proof = planners::prove_cut(topology, collective, explanation.bound);
   explanation.loads = forecast::loads_of(candidate, topology);
   explanation.shape = planners::measure_travel(candidate.schedule);
-  const sim::Options how = options.at(explanation.size, explained.cut, explained.setting);
+  const sim::Options how = options.at(explanation.size, explained.pacing, explained.setting);
   if (explained.setting != nullptr) {
     explanation.profile = options.profile->shown + " with " + explained.protocol;
     explanation.why = explained.why;
@@ -154,7 +154,7 @@ Result<Explained> pick(forecast::CandidateRuns& runs, const planners::Candidates
   auto run = runs.run(name, size);
   if (!run) return tl::unexpected(run.error());
   explained.candidate = run->candidate;
-  explained.cut = {run->report.chunk, run->report.ahead};
+  explained.pacing = {run->report.chunk, run->report.ahead};
   explained.setting = run->setting;
   explained.protocol = run->protocol;
   explained.why = run->why;
@@ -183,11 +183,11 @@ ExitCode compare_and_explain(const Console& console, const Topology& topology, c
 /// Whether simulate walks rings there that are stored in another form.
 bool is_walked_unlike(const PredictionFlags& flags, const Topology& topology) {
   const std::size_t ranks = topology.rank_count();
-  if (ranks < planners::least_walked_ranks || ranks >= planners::least_symmetric_ranks) return false;
+  if (ranks < planners::min_walked_ranks || ranks >= planners::min_symmetric_ranks) return false;
   const auto collective = flags.resolve_collective(topology);
   if (!collective) return false;
   const auto rings = planners::plan_ring_walks(topology, *collective);
-  return rings && (rings->is_dealt || ranks >= planners::most_stored_ranks);
+  return rings && (rings->is_dealt || ranks >= planners::max_stored_ranks);
 }
 
 ExitCode run(const Console& console, const PredictionFlags& flags) {

@@ -127,12 +127,12 @@ Result<sim::Report> simulate_one(const Bench& bench, const Topology& network, co
   sim::Options options;
   options.size = size;
   options.element_size = size_of(bench.order->type);
-  const planners::FixedCut fixed{bench.order->chunk.value_or(choose_chunk(candidate, size)), bench.order->ahead};
-  const auto evaluate = [&](const Cut& cut, Picoseconds deadline) {
-    options.set(cut);
+  const planners::FixedPacing fixed{bench.order->chunk.value_or(choose_chunk(candidate, size)), bench.order->ahead};
+  const auto evaluate = [&](const Pacing& pacing, Picoseconds deadline) {
+    options.set(pacing);
     return simulator->run_until(options, deadline);
   };
-  const auto best = planners::find_best_cut(candidate.chunks, size, fixed, evaluate);
+  const auto best = planners::find_best_pacing(candidate.chunks, size, fixed, evaluate);
   if (!best) return tl::unexpected(best.error());
   options.set({best->chunk, best->ahead});
   options.record_timeline = with_timeline;
@@ -144,7 +144,7 @@ Result<LabResult> run_one(const Bench& bench, const std::string& algorithm, Byte
   const auto simulated = simulate_one(bench, *bench.network, algorithm, size);
   if (!simulated) return tl::unexpected(simulated.error());
   LabResult result{size, algorithm, {simulated->chunk, simulated->ahead}, simulated->elapsed.seconds(), {}};
-  const auto measured = bench.jobs.at(algorithm).run(size, result.cut, bench.flags->run, trace);
+  const auto measured = bench.jobs.at(algorithm).run(size, result.pacing, bench.flags->run, trace);
   if (!measured) {
     return fail(measured.error().code,
                 fmt::format("{} at {} bytes: {}", algorithm, size.count, measured.error().message),

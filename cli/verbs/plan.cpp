@@ -62,8 +62,8 @@ Table choice_table(const planners::Choice& choice) {
   for (const planners::Trial& trial : choice.trials) {
     const std::string transfers = std::to_string(trial.candidate->transfer_count());
     if (!trial.run) {
-      table.add_row({trial.candidate->planner, fmt::format("> {:.2f}", trial.least_time * 1e6), "", "", "", transfers,
-                     "", std::string(planners::describe(trial.run.error()))});
+      table.add_row({trial.candidate->planner, fmt::format("> {:.2f}", trial.min_time * 1e6), "", "", "", transfers, "",
+                     std::string(planners::describe(trial.run.error()))});
       continue;
     }
     table.add_row({trial.candidate->planner, fmt::format("{:.2f}", static_cast<double>(trial.run->elapsed.count) / 1e6),
@@ -111,7 +111,7 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
   for (const planners::Trial& trial : choice.trials) {
     nlohmann::ordered_json entry = {{"algorithm", trial.candidate->planner},
                                     {"transfers", trial.candidate->transfer_count()},
-                                    {"least_time", trial.least_time}};
+                                    {"least_time", trial.min_time}};
     if (trial.run) {
       entry["time"] = trial.run->elapsed.seconds();
       entry["algbw"] = trial.run->algbw();
@@ -224,13 +224,13 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   if (!profile) return console.refuse_usage(profile.error());
   const auto known = known_trees(console, flags.from);
   if (!known) return refuse(console, known.error());
-  planners::FixedCut nothing_fixed;
+  planners::FixedPacing nothing_fixed;
   nothing_fixed.threads = usable_threads();
   const forecast::Question question{.machine = topology,
                                     .collective = *collective,
                                     .algorithms = *algorithms,
                                     .sizes = {*size},
-                                    .how = {.cut = nothing_fixed, .profile = *profile},
+                                    .how = {.pacing = nothing_fixed, .profile = *profile},
                                     .forms = forecast::PlanForms::parts,
                                     .lost = machine->lost.get(),
                                     .packing = *limits,
@@ -246,7 +246,7 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   }();
   if (!choice) return console.refuse(choice.error());
   planners::Candidate& chosen = candidates->made[static_cast<std::size_t>(choice->candidate - candidates->made.data())];
-  chosen.schedule.cut = SizedCut{*size, choice->run.chunk, choice->run.ahead};
+  chosen.schedule.pacing = SizedPacing{*size, choice->run.chunk, choice->run.ahead};
   if (flags.output == "-" && console.csv) {
     return console.refuse_usage(
         {ErrorCode::invalid_input, "--csv and -o - would both write to standard output", "write the plan to a file"});

@@ -82,7 +82,7 @@ ExitCode run(const Console& console, const CLI::App& command, const ProbeFlags& 
                        "choose a machine with two ranks or more"});
   }
   if (!launch->is_launched() && !flags.dry_run) {
-    return start_ranks(console, static_cast<std::uint32_t>(input->topology.rank_count()), flags.most_local_ranks,
+    return start_ranks(console, static_cast<std::uint32_t>(input->topology.rank_count()), flags.max_local_ranks,
                        flags.timeout);
   }
   probe::ProbePlan plan(input->topology, {flags.max_rounds});
@@ -113,7 +113,7 @@ void add_ranks_and_transports(CLI::App& command, ProbeFlags& flags) {
       ->option_text("SECONDS (30)");
   flags.verbs.add_to(command);
   command
-      .add_option("--max-local-ranks", flags.most_local_ranks,
+      .add_option("--max-local-ranks", flags.max_local_ranks,
                   "Start at most so many ranks here (default: what processes, descriptors and memory allow)")
       ->option_text("COUNT");
   command.add_option("--rank", flags.rank, "Join as this rank instead of starting ranks here")->option_text("R");

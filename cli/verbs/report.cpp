@@ -30,7 +30,7 @@ namespace {
 
 /// A run that serves chunks more often is no longer looked at closely where another size will do: in a page it would be
 /// less than one chunk in ten.
-constexpr std::uint64_t most_close_events = 4 * report::most_page_spans;
+constexpr std::uint64_t max_close_events = 4 * report::max_page_spans;
 
 /// Of a run that a verdict speaks of.
 constexpr std::size_t named_links = 4;
@@ -61,7 +61,7 @@ OrStop<const forecast::CandidateRun*> find_close_run(const ReportFlags& flags, c
   if (flags.timeline_size.empty()) {
     if (const forecast::CandidateRun* const run = find_measured_run(simulation, findings.measured)) return run;
     std::size_t row = simulation.winners.size() - 1;
-    while (row > 0 && winner(row)->report.events > most_close_events) --row;
+    while (row > 0 && winner(row)->report.events > max_close_events) --row;
     return winner(row);
   }
   const auto size = parse_size(flags.timeline_size);

@@ -131,7 +131,7 @@ ExitCode run(const Console& console, const CLI::App& command, const RunFlags& fl
                        "start one process without a launcher, or write --device cuda-ranks"});
   }
   if (!launch->is_launched()) {
-    return start_ranks(console, static_cast<std::uint32_t>(input->topology.rank_count()), flags.most_local_ranks,
+    return start_ranks(console, static_cast<std::uint32_t>(input->topology.rank_count()), flags.max_local_ranks,
                        flags.timeout);
   }
   return run_rank(own, flags, *launch, *input);
@@ -186,7 +186,7 @@ void add_run_command(CLI::App& app, Session& session) {
   command->add_option("-t,--topology", flags->plan_topology, "Take this topology instead of the plan's own")
       ->option_text("FILE");
   command
-      ->add_option("--max-local-ranks", flags->most_local_ranks,
+      ->add_option("--max-local-ranks", flags->max_local_ranks,
                    "Start at most so many ranks here (default: what processes, descriptors and memory allow)")
       ->option_text("COUNT");
   command->add_option("--rank", flags->rank, "Join as this rank instead of starting ranks here")->option_text("R");

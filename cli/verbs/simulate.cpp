@@ -64,7 +64,7 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
                   "name one size with -s and one algorithm with -a"});
   }
   forecast::RunOptions of_runs = options;
-  if (prediction->sizes.size() == 1) of_runs.cut.threads = usable_threads();  // else sizes are run side by side
+  if (prediction->sizes.size() == 1) of_runs.pacing.threads = usable_threads();  // else sizes are run side by side
   forecast::CandidateRuns runs(input.topology, work->candidates, of_runs);
   const auto simulation = simulate_sizes(console, flags, input.topology, *work, *prediction, runs);
   if (!simulation) return tl::unexpected(simulation.error());

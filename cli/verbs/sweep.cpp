@@ -83,13 +83,13 @@ std::string summary_text(const CommandFlags& flags, const Outcome& outcome, cons
   if (outcome.known > 0) text += fmt::format(", {} of them there before", outcome.known);
   if (!gaps.unplanned.empty()) text += fmt::format(", {} not planned", Gaps::sum(gaps.unplanned));
   text += gaps.failed.empty() ? "\n" : fmt::format(", {} failed\n", Gaps::sum(gaps.failed));
-  constexpr std::size_t most_shown = 8;
+  constexpr std::size_t max_shown = 8;
   std::size_t shown = 0;
   for (const auto& [reason, count] : gaps.failed) {
-    if (++shown > most_shown) break;
+    if (++shown > max_shown) break;
     text += fmt::format("  {} x {}\n", count, reason);
   }
-  if (gaps.failed.size() > most_shown) text += fmt::format("  ... {} more reasons\n", gaps.failed.size() - most_shown);
+  if (gaps.failed.size() > max_shown) text += fmt::format("  ... {} more reasons\n", gaps.failed.size() - max_shown);
   if (gaps.unplanned.empty()) return text;
   std::vector<std::string> counts;
   for (const auto& [algorithm, count] : gaps.unplanned) counts.push_back(fmt::format("{} x {}", count, algorithm));

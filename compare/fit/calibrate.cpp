@@ -15,7 +15,7 @@
 namespace espalier::compare {
 namespace {
 
-constexpr double least_prediction = 1e-12;  // seconds, so that a logarithm exists
+constexpr double min_prediction = 1e-12;  // seconds, so that a logarithm exists
 constexpr int written_digits = 4;
 
 class Calibrator {
@@ -83,7 +83,7 @@ class Calibrator {
     while (true) {
       auto fit = fit_runs(all_, point);
       if (!fit) return tl::unexpected(fit.error());
-      Identification known = identify(*fit, options_.least_noise, options_.most_error);
+      Identification known = identify(*fit, options_.min_noise, options_.max_error);
       if (known.flat.empty()) return Settled{std::move(*fit), std::move(known)};
       point = fit->point;
       ambiguities_.push_back(variables_.settle(known.flat.front(), point));
@@ -114,7 +114,7 @@ class Calibrator {
   /// Tries also what the topology leaves out, unless the runs are explained as well as they are repeatable; keeps it
   /// when it explains them better.
   Result<Settled> with_absent(Settled given) {
-    if (misfit(given.fit) <= options_.least_noise) return given;
+    if (misfit(given.fit) <= options_.min_noise) return given;
     const FitVariables without = variables_;
     const std::vector<Ambiguity> known_before = ambiguities_;
     std::vector<double> point = given.fit.point;
@@ -133,7 +133,7 @@ class Calibrator {
     const auto residuals = [&](std::span<const double>, std::span<const double> times) {
       std::vector<double> logarithms;
       for (std::size_t i = 0; i < which.size(); ++i) {
-        logarithms.push_back(std::log(std::max(times[i], least_prediction) / measured_[which[i]]));
+        logarithms.push_back(std::log(std::max(times[i], min_prediction) / measured_[which[i]]));
       }
       return logarithms;
     };

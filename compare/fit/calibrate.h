@@ -51,8 +51,8 @@ struct HoldOut {
 };
 
 struct CalibrateOptions {
-  double least_noise = 5e-3;  ///< Runs are not taken for repeatable beyond this, whatever the residuals say.
-  double most_error = 0.3;    ///< A parameter that the runs leave open by more than this part is not fitted.
+  double min_noise = 5e-3;  ///< Runs are not taken for repeatable beyond this, whatever the residuals say.
+  double max_error = 0.3;   ///< A parameter that the runs leave open by more than this part is not fitted.
   /// Into how many parts runs are dealt, each predicted by a fit without it: at most one for each run, and none of 0.
   std::size_t hold_out_parts = 5;
   FitOptions fit;

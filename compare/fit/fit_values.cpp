@@ -95,12 +95,12 @@ class ValuesFitter {
   /// Holds what the runs narrow down to no less than a good part of what the price alone does. True when anything was
   /// held.
   bool hold_what_is_open(const Fit& fit) {
-    const Identification known = identify(fit, options_.least_noise, options_.most_error);
+    const Identification known = identify(fit, options_.min_noise, options_.max_error);
     constexpr double good_part = 0.7;
-    const double noise = std::max(fit.scale, options_.least_noise);
+    const double noise = std::max(fit.scale, options_.min_noise);
     std::vector<std::size_t> told;
     for (std::size_t k = 0; k < free_.size(); ++k) {
-      if (known.standard_error[k] <= std::min(options_.most_error, good_part * noise / price_of(free_[k])))
+      if (known.standard_error[k] <= std::min(options_.max_error, good_part * noise / price_of(free_[k])))
         told.push_back(free_[k]);
     }
     if (told.size() == free_.size()) return false;
@@ -118,7 +118,7 @@ class ValuesFitter {
     result.after = std::move(*after);
     result.weights.assign(fit.weights.begin(), fit.weights.begin() + static_cast<std::ptrdiff_t>(all.size()));
     result.converged = fit.converged;
-    const Identification known = identify(fit, options_.least_noise, options_.most_error);
+    const Identification known = identify(fit, options_.min_noise, options_.max_error);
     for (std::size_t i = 0; i < given_.size(); ++i) {
       result.values.push_back({given_[i], values[i], ParameterState::held, 0});
     }

@@ -22,12 +22,12 @@ struct HoldOutPart {
 };
 
 struct FitValuesOptions {
-  double least_noise = 0.02;  ///< Runs are not taken for repeatable beyond this.
-  double most_error = 0.5;    ///< A value that the runs leave open by more than this part is held.
-  double price = 0.1;         ///< What leaving a given value by a factor of e costs, as a residual.
-  double rate_price = 0.5;    ///< The same of rates, which data sheets and other machines say better than costs.
+  double min_noise = 0.02;  ///< Runs are not taken for repeatable beyond this.
+  double max_error = 0.5;   ///< A value that the runs leave open by more than this part is held.
+  double price = 0.1;       ///< What leaving a given value by a factor of e costs, as a residual.
+  double rate_price = 0.5;  ///< The same of rates, which data sheets and other machines say better than costs.
   std::vector<std::size_t> rates = {};  ///< The values of which runs take the inverse: rates, and parts of them.
-  FitOptions fit = {.most_steps = 12, .most_nudges = 0};
+  FitOptions fit = {.max_steps = 12, .max_nudges = 0};
 };
 
 /// A value that was fitted, or held as given.

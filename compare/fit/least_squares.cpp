@@ -98,7 +98,7 @@ double furthest_move(const std::vector<double>& from, const std::vector<double>&
 }
 
 constexpr double first_damping = 1e-3;
-constexpr double most_damping = 1e8;
+constexpr double max_damping = 1e8;
 constexpr double small_move = 1e-4;
 constexpr double small_gain = 1e-6;
 constexpr double worthwhile = 0.98;  // of the cost, after a nudge that counts
@@ -107,7 +107,7 @@ constexpr double worthwhile = 0.98;  // of the cost, after a nudge that counts
 void take_step(const Residuals& residuals, const Normal& normal, double limit, const FitOptions& options,
                double& damping, Fit& fit) {
   const double cost = huber_cost(fit.residuals, limit);
-  for (; damping < most_damping; damping *= 8) {
+  for (; damping < max_damping; damping *= 8) {
     std::vector<double> point = damped_point(normal, fit, damping, options);
     if (furthest_move(fit.point, point) < small_move) break;
     auto moved = residuals(point);
@@ -151,17 +151,17 @@ double root_mean_square(const std::vector<double>& residuals) {
 /// Steps until the cost settles; leaves weights, scale and Jacobian of the last point.
 Result<void> descend(const Residuals& residuals, bool robust, const FitOptions& options, Fit& fit) {
   double damping = first_damping;
-  int nudges = options.most_nudges;
+  int nudges = options.max_nudges;
   fit.converged = false;
   for (int step = 0;; ++step) {
-    fit.scale = robust_scale(fit.residuals, fit.point.size(), options.least_scale);
+    fit.scale = robust_scale(fit.residuals, fit.point.size(), options.min_scale);
     const double limit = robust ? options.huber * fit.scale : std::numeric_limits<double>::infinity();
     fit.weights = huber_weights(fit.residuals, limit);
     const auto jacobian = difference_quotients(residuals, fit, options.jacobian_step);
     if (!jacobian) return tl::unexpected(jacobian.error());
     keep_jacobian(fit, *jacobian);
-    if (fit.point.empty() || step >= options.most_steps) return {};
-    if (fit.converged && (nudges-- == 0 || root_mean_square(fit.residuals) < options.least_scale ||
+    if (fit.point.empty() || step >= options.max_steps) return {};
+    if (fit.converged && (nudges-- == 0 || root_mean_square(fit.residuals) < options.min_scale ||
                           !nudge(residuals, limit, options, fit))) {
       return {};
     }
@@ -187,9 +187,9 @@ Result<Fit> fit_least_squares(const Residuals& residuals, std::vector<double> st
 }
 
 /// Runs that scatter, or a model that does not fit, make every parameter uncertain; what is flat is what has no effect.
-constexpr double most_judged_noise = 0.05;
+constexpr double max_judged_noise = 0.05;
 
-Identification identify(const Fit& fit, double least_noise, double most_error) {
+Identification identify(const Fit& fit, double min_noise, double max_error) {
   Identification result;
   const auto columns = static_cast<Eigen::Index>(fit.point.size());
   const auto rows = static_cast<Eigen::Index>(fit.residuals.size());
@@ -203,13 +203,13 @@ Identification identify(const Fit& fit, double least_noise, double most_error) {
     }
   }
   const Eigen::JacobiSVD<MatrixXd> svd(weighted, Eigen::ComputeThinV);
-  const double noise = std::max(fit.scale, least_noise);
+  const double noise = std::max(fit.scale, min_noise);
   VectorXd variance = VectorXd::Zero(columns);
   for (Eigen::Index k = columns; k-- > 0;) {
     const double error = noise / svd.singularValues()(k);
     VectorXd direction = svd.matrixV().col(k);
     variance += error * error * direction.cwiseAbs2();
-    if (std::min(noise, most_judged_noise) / svd.singularValues()(k) <= most_error) continue;
+    if (std::min(noise, max_judged_noise) / svd.singularValues()(k) <= max_error) continue;
     Eigen::Index largest = 0;
     direction.cwiseAbs().maxCoeff(&largest);
     if (direction(largest) < 0) direction = -direction;

@@ -15,13 +15,12 @@ using Residuals = std::function<Result<std::vector<double>>(std::span<const doub
 
 struct FitOptions {
   double huber = 1.345;         ///< Residuals above this many scales count linearly. Source: P. Huber, 1964.
-  double least_scale = 1e-3;    ///< The scale is never taken for smaller: nothing is measured better.
+  double min_scale = 1e-3;      ///< The scale is never taken for smaller: nothing is measured better.
   double jacobian_step = 5e-3;  ///< Step of the forward differences.
   double largest_move = 1.0;    ///< No coordinate moves further in one step.
   double bound = 14.0;          ///< No coordinate gets further than this from 0.
-  int most_steps = 40;
-  int most_nudges =
-      4;  ///< So often coordinates are tried one by one where steps no longer help; see fit_least_squares.
+  int max_steps = 40;
+  int max_nudges = 4;  ///< So often coordinates are tried one by one where steps no longer help; see fit_least_squares.
 };
 
 struct Fit {
@@ -56,7 +55,7 @@ struct Identification {
 };
 
 /// Singular values of the weighted Jacobian: a direction is flat when one standard deviation along it (the fit's scale,
-/// at least `least_noise` and in this at most 5 %) is more than `most_error`.
-Identification identify(const Fit& fit, double least_noise, double most_error);
+/// at least `min_noise` and in this at most 5 %) is more than `max_error`.
+Identification identify(const Fit& fit, double min_noise, double max_error);
 
 }  // namespace espalier::compare

@@ -18,8 +18,8 @@ namespace {
 constexpr double smallest_start = 10e-9;
 constexpr double start_share = 0.05;
 constexpr double reduction_headroom = 20;
-constexpr double most_rate = 1e17;  // bytes per second
-constexpr double most_seconds = 1e5;
+constexpr double max_rate = 1e17;  // bytes per second
+constexpr double max_seconds = 1e5;
 
 std::string group_name(const Link& link) {
   if (!link.link_class.empty()) return link.link_class;
@@ -44,12 +44,12 @@ std::int64_t rounded(double value, int digits, std::int64_t least) {
 Bandwidth scaled_rate(Bandwidth own, double given, double value, int digits) {
   const double rate =
       own.bytes_per_second > 0 && given > 0 ? static_cast<double>(own.bytes_per_second) * value / given : value;
-  return {rounded(std::min(rate, most_rate), digits, 1)};
+  return {rounded(std::min(rate, max_rate), digits, 1)};
 }
 
 Picoseconds scaled_time(Picoseconds own, double given, double value, int digits) {
   const double seconds = own.count > 0 && given > 0 ? own.seconds() * value / given : value;
-  return {rounded(std::min(seconds, most_seconds) * static_cast<double>(picoseconds_per_second), digits, 0)};
+  return {rounded(std::min(seconds, max_seconds) * static_cast<double>(picoseconds_per_second), digits, 0)};
 }
 
 void add_link_groups(const Topology& topology, std::vector<Parameter>& parameters) {

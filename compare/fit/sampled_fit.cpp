@@ -8,9 +8,9 @@
 namespace espalier::compare {
 namespace {
 
-constexpr int most_rounds = 16;
-constexpr int most_halvings = 6;
-constexpr int most_idle_rounds = 2;
+constexpr int max_rounds = 16;
+constexpr int max_halvings = 6;
+constexpr int max_idle_rounds = 2;
 constexpr double less_by_a_hundredth = 0.99;
 constexpr double close_enough = 1.0 / 30;  // of the scale of residuals
 
@@ -60,7 +60,7 @@ std::vector<double> SampledTimes::estimates(const SampledProblem& problem, std::
 Result<std::vector<double>> SampledTimes::times_towards(const SampledProblem& problem, const std::vector<double>& from,
                                                         std::vector<double>& point) const {
   auto times = times_(problem.costs(point), problem.runs);
-  for (int halvings = 0; !times && halvings < most_halvings; ++halvings) {
+  for (int halvings = 0; !times && halvings < max_halvings; ++halvings) {
     for (std::size_t i = 0; i < point.size(); ++i) point[i] = (point[i] + from[i]) / 2;
     times = times_(problem.costs(point), problem.runs);
   }
@@ -103,7 +103,7 @@ Result<Fit> SampledTimes::fit(const SampledProblem& problem, const std::vector<d
   std::optional<std::vector<double>> residuals;  // at `best`, by the times themselves
   bool converged = false;
   int idle_rounds = 0;
-  for (int round = 0; round < most_rounds && !converged; ++round) {
+  for (int round = 0; round < max_rounds && !converged; ++round) {
     auto fit = fit_least_squares(estimated, best, options);
     if (!fit) return fit;
     const bool is_settled = fit->converged || start.empty();
@@ -114,15 +114,15 @@ Result<Fit> SampledTimes::fit(const SampledProblem& problem, const std::vector<d
     const double now = mean_size(simulated);
     idle_rounds = now < less_by_a_hundredth * before ? 0 : idle_rounds + 1;
     const auto agrees =
-        hold_against(problem, fit->point, *times, std::max(options.least_scale, close_enough * fit->scale));
+        hold_against(problem, fit->point, *times, std::max(options.min_scale, close_enough * fit->scale));
     if (!agrees) return tl::unexpected(agrees.error());
-    converged = (*agrees && is_settled) || idle_rounds == most_idle_rounds;
+    converged = (*agrees && is_settled) || idle_rounds == max_idle_rounds;
     if (now >= before) continue;
     best = std::move(fit->point);
     residuals = std::move(simulated);
   }
   FitOptions only_look = options;
-  only_look.most_steps = 0;
+  only_look.max_steps = 0;
   auto fit = fit_least_squares(estimated, best, only_look);
   if (!fit) return fit;
   fit->residuals = std::move(*residuals);

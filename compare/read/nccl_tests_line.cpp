@@ -145,8 +145,8 @@ CleanLine clean_line(std::string_view line) {
   blank_times(plain);
   blank_labels(plain);
   std::string_view rest = plain;
-  constexpr int most_prefixes = 3;
-  for (int i = 0; i < most_prefixes && take_prefix(rest); ++i) {
+  constexpr int max_prefixes = 3;
+  for (int i = 0; i < max_prefixes && take_prefix(rest); ++i) {
   }
   CleanLine clean{std::string(rest), false};
   clean.was_interrupted = cut_log(clean.text);

@@ -18,7 +18,7 @@ using Words = std::vector<std::string_view>;
 
 constexpr std::size_t usual_columns = 4;  // time, algbw, busbw, #wrong
 constexpr std::size_t wrong_column = 3;
-constexpr std::uint32_t most_ranks = 1U << 24U;
+constexpr std::uint32_t max_ranks = 1U << 24U;
 
 template <class T>
 std::optional<T> parse_whole(std::string_view word) {
@@ -236,7 +236,7 @@ class TextReader {
     const auto rank = std::ranges::find(words, "Rank");
     if (rank == words.end() || rank + 1 == words.end()) return;
     const auto number = parse_whole<std::uint32_t>(*(rank + 1));
-    if (number && *number < most_ranks) ranks_ = std::max(ranks_, *number + 1);
+    if (number && *number < max_ranks) ranks_ = std::max(ranks_, *number + 1);
   }
 
   /// A line that is no row: the command that was run, or a failure.

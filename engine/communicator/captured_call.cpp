@@ -33,12 +33,12 @@ Result<std::unique_ptr<CapturedCall>> Group::make_captured(const PreparedCall& p
   const Bytes bytes{static_cast<std::int64_t>(arguments.count) * size_of(arguments.type)};
   const auto layout = Layout::make(schedule, bytes, size_of(arguments.type));
   if (!layout) return tl::unexpected(layout.error());
-  const Cut cut{prepared.chunk, prepared.source.ahead};
+  const Pacing pacing{prepared.chunk, prepared.source.ahead};
   auto call = std::make_unique<CapturedCall>(*job_);
   for (const auto& transport : transports_) {
     if (call->whole) break;
     call->whole = transport->make_whole_call(
-        {schedule, *layout, cut, prepared.program, arguments.kind, bytes, false, arguments.queue}, job_->queue());
+        {schedule, *layout, pacing, prepared.program, arguments.kind, bytes, false, arguments.queue}, job_->queue());
   }
   if (!call->whole) return tl::unexpected(why_not_captured(prepared));
   return call;

@@ -18,7 +18,7 @@ namespace espalier::engine {
 namespace {
 
 /// More chunks than this in a transfer only cost.
-constexpr std::int64_t most_default_chunks = 4096;
+constexpr std::int64_t max_default_chunks = 4096;
 
 std::uint64_t hash_of(std::string_view text, std::span<const std::uint32_t> members) {
   Fnv1a hash;
@@ -180,10 +180,10 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   const Schedule& schedule = *prepared->source.schedule;
   prepared->chunk = prepared->source.chunk;
   if (prepared->chunk.count == 0) {
-    prepared->chunk.count = std::max(default_chunk().count, bytes.count / most_default_chunks);
+    prepared->chunk.count = std::max(default_chunk().count, bytes.count / max_default_chunks);
   }
-  const Cut cut{prepared->chunk, prepared->source.ahead};
-  auto program = compile(schedule, *layout, cut, Rank(self_),
+  const Pacing pacing{prepared->chunk, prepared->source.ahead};
+  auto program = compile(schedule, *layout, pacing, Rank(self_),
                          [&](const Transfer& transfer) { return streams_.choose_stream(schedule, transfer); });
   if (!program) return tl::unexpected(program.error());
   prepared->program = std::move(*program);
@@ -192,7 +192,7 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   for (const auto& transport : transports_) {
     if (prepared->whole) break;
     prepared->whole = transport->make_whole_call(
-        {schedule, *layout, cut, prepared->program, arguments.kind, bytes, prepared->source.may_be_replaced},
+        {schedule, *layout, pacing, prepared->program, arguments.kind, bytes, prepared->source.may_be_replaced},
         job_->queue());
   }
   // Members that carry it out differently have to notice, but for those that go on with streams between them.
@@ -202,7 +202,7 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   prepared->shares.assign(arguments.shares.begin(), arguments.shares.end());
   prepared->shares_hash = hash_of(collective->shares);
   shape.shares = prepared->shares;
-  if (prepared_.size() == most_prepared) forget_oldest();
+  if (prepared_.size() == max_prepared) forget_oldest();
   last_ = prepared_.emplace(shape, std::move(prepared)).first;
   return last_->second.get();
 }

@@ -170,7 +170,7 @@ class Group {
 };
 
 /// How many shapes of calls a group keeps prepared.
-inline constexpr std::size_t most_prepared = 256;
+inline constexpr std::size_t max_prepared = 256;
 
 /// A call of a group that is to be launched with others.
 struct NotedCall {

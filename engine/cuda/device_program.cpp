@@ -127,10 +127,10 @@ class DeviceCompiler {
   template <class Use>
   void take_part(std::int64_t length, std::uint32_t part, std::uint32_t parts, const Use& use) const {
     const std::int64_t step = std::max<std::int64_t>(program_.element_size, 16);
-    const auto cut = [&](std::int64_t at) {
+    const auto pacing = [&](std::int64_t at) {
       return at == std::int64_t{parts} ? length : length / step * at / parts * step;
     };
-    if (cut(part) < cut(part + 1)) use(cut(part), cut(part + 1) - cut(part));
+    if (pacing(part) < pacing(part + 1)) use(pacing(part), pacing(part + 1) - pacing(part));
   }
 
   static Location moved(const Location& location, std::int64_t by) { return {location.place, location.offset + by}; }
@@ -265,7 +265,7 @@ class DeviceCompiler {
 
 }  // namespace
 
-Result<DeviceProgram> compile_for_device(const Schedule& schedule, const Layout& layout, const Cut& cut,
+Result<DeviceProgram> compile_for_device(const Schedule& schedule, const Layout& layout, const Pacing& pacing,
                                          const BlockOptions& options) {
   ESPALIER_CHECK(options.in_kernel.empty() || !options.low_latency, "hosts fill no mailboxes");
   const auto choose_stream = [&](const Transfer& transfer) {
@@ -273,7 +273,7 @@ Result<DeviceProgram> compile_for_device(const Schedule& schedule, const Layout&
   };
   std::vector<RankProgram> ranks;
   for (std::uint32_t rank = 0; rank < schedule.collective.rank_count; ++rank) {
-    auto program = compile(schedule, layout, cut, Rank(rank), choose_stream);
+    auto program = compile(schedule, layout, pacing, Rank(rank), choose_stream);
     if (!program) return tl::unexpected(program.error());
     ranks.push_back(std::move(*program));
   }

@@ -117,7 +117,7 @@ struct BlockOptions {
 /// Compiles the programs of all ranks.
 /// Requires: a schedule that verifies; options of 1 at least.
 /// Errors: unsupported where switches take part (relays); too_large past `max_chunks`. Cost: O(ranks x chunks).
-Result<DeviceProgram> compile_for_device(const Schedule& schedule, const Layout& layout, const Cut& cut,
+Result<DeviceProgram> compile_for_device(const Schedule& schedule, const Layout& layout, const Pacing& pacing,
                                          const BlockOptions& options);
 
 /// What a GPU can run at a time.

@@ -61,7 +61,7 @@ class Device {
   /// Whether devices of other ranks may open its memory, for all that is known of this one alone.
   [[nodiscard]] virtual bool shares_memory() const { return false; }
   /// The most bytes of what `share_memory` gives.
-  static constexpr std::size_t most_shared_bytes = 1024;
+  static constexpr std::size_t max_shared_bytes = 1024;
   /// What another rank's device opens memory of the space `device` by. Errors: unsupported where it cannot be shared.
   virtual Result<std::string> share_memory(const std::byte* data, std::int64_t bytes);
   /// Memory of another rank's device, which this one's queues then reach, until `close_memory`; what was opened twice

@@ -34,7 +34,7 @@ class RankKernel {
   struct Shape {
     const Schedule& schedule;
     const Layout& layout;
-    Cut cut;
+    Pacing pacing;
     std::uint32_t blocks = 1;  ///< The most of a rank.
     Rank self;
     std::chrono::milliseconds deadline{};  ///< Of a call.

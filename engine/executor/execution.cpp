@@ -23,18 +23,18 @@ Execution::Execution(const RankProgram& program, std::vector<StreamEnds> ends, D
     }
     if (outgoing) sender_count_ = static_cast<std::uint32_t>(order_.size());
   }
-  std::size_t most_members = 1;
-  std::size_t most_forwards = 0;
+  std::size_t max_members = 1;
+  std::size_t max_forwards = 0;
   for (const FusedReduction& fused : program.fused_reductions) {
-    most_members = std::max<std::size_t>(most_members, fused.member_count);
-    most_forwards = std::max<std::size_t>(most_forwards, fused.forward_count);
+    max_members = std::max<std::size_t>(max_members, fused.member_count);
+    max_forwards = std::max<std::size_t>(max_forwards, fused.forward_count);
   }
   for (DeviceWork& work : in_flight_) {
-    work.members.reserve(most_members);
-    work.forwards.reserve(most_forwards);
+    work.members.reserve(max_members);
+    work.forwards.reserve(max_forwards);
   }
-  sources_.resize(most_members);
-  targets_.resize(most_forwards + 1);
+  sources_.resize(max_members);
+  targets_.resize(max_forwards + 1);
   if (program.has_counts) {
     for (End& end : ends_) end.call.header = &end.header;
   }
@@ -230,8 +230,8 @@ bool Execution::advance_receiver(End& end) {
 }
 
 bool Execution::take(End& end, const Op& op) {
-  if (in_flight_count_ == most_in_flight) return false;
-  DeviceWork& work = in_flight_[(first_in_flight_ + in_flight_count_) % most_in_flight];
+  if (in_flight_count_ == max_in_flight) return false;
+  DeviceWork& work = in_flight_[(first_in_flight_ + in_flight_count_) % max_in_flight];
   work.members.clear();
   work.forwards.clear();
   // Beside a whole call each reduction is one by itself: the others' sources may be the whole call's.
@@ -282,7 +282,7 @@ bool Execution::finish_device_work() {
   bool moved = false;
   while (in_flight_count_ > 0 && queue_.is_done(in_flight_[first_in_flight_].mark)) {
     const DeviceWork& work = in_flight_[first_in_flight_];
-    first_in_flight_ = (first_in_flight_ + 1) % most_in_flight;
+    first_in_flight_ = (first_in_flight_ + 1) % max_in_flight;
     --in_flight_count_;
     finish(work);
     moved = true;

@@ -139,7 +139,7 @@ class Execution {
     std::uint64_t mark = 0;
     std::int64_t begin = 0;
   };
-  static constexpr std::size_t most_in_flight = 8;
+  static constexpr std::size_t max_in_flight = 8;
 
   const RankProgram& program_;
   DeviceQueue& queue_;
@@ -147,8 +147,8 @@ class Execution {
   std::vector<std::uint32_t> order_;  ///< Senders first.
   std::uint32_t sender_count_ = 0;
   std::uint32_t last_level_ = UINT32_MAX;
-  std::uint32_t next_receiver_ = 0;                   ///< Whose turn it is.
-  std::array<DeviceWork, most_in_flight> in_flight_;  ///< In the queue's order, round from `first_in_flight_`.
+  std::uint32_t next_receiver_ = 0;                  ///< Whose turn it is.
+  std::array<DeviceWork, max_in_flight> in_flight_;  ///< In the queue's order, round from `first_in_flight_`.
   std::size_t first_in_flight_ = 0;
   std::size_t in_flight_count_ = 0;
   std::vector<const void*> sources_;

@@ -17,7 +17,7 @@ constexpr std::int64_t short_spin_ns = 50'000;
 /// the scheduler gives to the peer, and finds itself on one with it.
 constexpr std::int64_t long_spin_ns = 10'000'000;
 constexpr std::uint32_t passes_per_look = 16;  ///< At clock and cores.
-constexpr std::uint32_t most_yields = 64;
+constexpr std::uint32_t max_yields = 64;
 /// Longer than ranks compute between two waits for each other, and less than a time slice: another program had it.
 constexpr std::int64_t slow_yield_ns = 300'000;
 constexpr std::uint32_t max_backoff = 4096;
@@ -34,7 +34,7 @@ Waiting::Action Waiting::next(bool yields) {
   }
   ++passes_;
   const bool has_spun = !shares_core_ && spins_;
-  if (has_spun ? passes_ % passes_per_look == 0 : yields_ == 0 || yields_ == most_yields) look();
+  if (has_spun ? passes_ % passes_per_look == 0 : yields_ == 0 || yields_ == max_yields) look();
   if (!shares_core_ && spins_) {
     if (passes_ >= first_spins) pause();  // It may last longer than the flag takes from core to core.
     return Action::spin;
@@ -44,10 +44,10 @@ Waiting::Action Waiting::next(bool yields) {
 
 bool Waiting::may_yield() {
   if (!shares_core_ && cores_.knows_others()) return false;  // To whom?
-  if (yields_ > 0) return yields_ < most_yields;
+  if (yields_ > 0) return yields_ < max_yields;
   if (backoff_ == 0) return true;
   --backoff_;
-  yields_ = most_yields;  // Counted once a wait.
+  yields_ = max_yields;  // Counted once a wait.
   return false;
 }
 
@@ -69,7 +69,7 @@ void Waiting::note_slow_yield() {
   }
   backoff_ = next_backoff_;
   next_backoff_ = std::min(2 * next_backoff_, max_backoff);
-  yields_ = most_yields;  // Of this wait.
+  yields_ = max_yields;  // Of this wait.
 }
 
 void Waiting::look() {

@@ -282,13 +282,13 @@ std::string LocalJobResult::summary() const {
 
 Result<LocalJobResult> run_local_job(const LocalJobOptions& options) {
   if (options.world == 0) return fail(ErrorCode::invalid_input, "a job has at least one rank");
-  if (options.most_ranks && options.world > *options.most_ranks) {
+  if (options.max_ranks && options.world > *options.max_ranks) {
     return fail(
         ErrorCode::too_large,
-        fmt::format("{} ranks are more than the {} that may be started here", options.world, *options.most_ranks),
+        fmt::format("{} ranks are more than the {} that may be started here", options.world, *options.max_ranks),
         fmt::format("take a topology of fewer ranks, or say --max-local-ranks {}", options.world));
   }
-  if (!options.most_ranks) {
+  if (!options.max_ranks) {
     const auto limits = read_machine_limits();
     if (!limits) return tl::unexpected(limits.error());
     if (auto checked = check_local_ranks(options.world, *limits); !checked) return tl::unexpected(checked.error());

@@ -18,9 +18,9 @@ struct LocalJobOptions {
   std::vector<std::string> arguments;  ///< Without the program's name.
   /// Added to this process's own, of which nothing that begins with ESPALIER_ is passed on.
   std::vector<std::pair<std::string, std::string>> environment;
-  std::optional<std::uint32_t> most_ranks;  ///< More are refused; default: what the machine allows (rank_limit.h).
-  std::chrono::milliseconds grace{5000};    ///< From the first death by error until the others are killed.
-  std::size_t kept_lines = 20;              ///< Lines of standard error kept of each rank.
+  std::optional<std::uint32_t> max_ranks;  ///< More are refused; default: what the machine allows (rank_limit.h).
+  std::chrono::milliseconds grace{5000};   ///< From the first death by error until the others are killed.
+  std::size_t kept_lines = 20;             ///< Lines of standard error kept of each rank.
   /// Takes each whole line of a rank's standard error as it comes, without its newline; default: nobody.
   std::function<void(std::uint32_t rank, const std::string& line)> on_error_line;
 };

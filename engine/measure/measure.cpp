@@ -307,8 +307,8 @@ Result<PlacedMeasurement> measure_placed(Communicator& communicator, const DataC
 /// Times calls with and without recording, by turns: a machine that slows down does so for both.
 Result<void> compare_recording(Communicator& communicator, const CallArguments& arguments,
                                const MeasureOptions& options, RecordedRun& run) {
-  constexpr std::uint32_t most_turns = 10;
-  const std::uint32_t turns = std::clamp(options.iterations, 1U, most_turns);
+  constexpr std::uint32_t max_turns = 10;
+  const std::uint32_t turns = std::clamp(options.iterations, 1U, max_turns);
   Recorder recorder;
   Iterations plain, recorded;
   for (std::uint32_t turn = 0; turn < 2 * turns; ++turn) {

@@ -344,18 +344,18 @@ void keep_step(RankProgram& program, const Schedule& schedule, std::uint32_t ahe
 
 }  // namespace
 
-Result<RankProgram> compile(const Schedule& schedule, const Layout& layout, const Cut& cut, Rank rank,
+Result<RankProgram> compile(const Schedule& schedule, const Layout& layout, const Pacing& pacing, Rank rank,
                             const StreamChoice& choose_stream) {
   if (!schedule.relays.empty()) {
     return fail(ErrorCode::unsupported, "the schedule lets switches take part; ranks can only run what ranks do",
                 "plan with -a ring, tree or packing");
   }
-  const std::int64_t count = chunk_count(schedule, layout, Bytes{std::max(cut.chunk.count, layout.element_size())});
+  const std::int64_t count = chunk_count(schedule, layout, Bytes{std::max(pacing.chunk.count, layout.element_size())});
   const Chunking chunking(layout, count);
   const auto order = ChunkOrder::make(schedule, chunking);
   if (!order) return tl::unexpected(order.error());
   Result<RankProgram> program = Compiler(schedule, layout, chunking, *order, rank).run(choose_stream);
-  if (program && cut.ahead > 0) keep_step(*program, schedule, cut.ahead);
+  if (program && pacing.ahead > 0) keep_step(*program, schedule, pacing.ahead);
   return program;
 }
 

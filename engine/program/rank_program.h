@@ -113,7 +113,7 @@ struct RankProgram {
   bool keeps_input = false;
   std::int64_t max_op_bytes = 0;   ///< Over all ranks; of a program with counts, of this one.
   std::int64_t message_bytes = 0;  ///< What the rank sends or what it receives, the larger; its own part included.
-  std::uint32_t ahead = 0;         ///< Cut::ahead, over the streams that keep step.
+  std::uint32_t ahead = 0;         ///< Pacing::ahead, over the streams that keep step.
   bool has_counts = false;
   std::int64_t element_size = 1;
 };
@@ -121,7 +121,7 @@ struct RankProgram {
 /// Takes a rank's part out of a schedule.
 /// Requires: a schedule that verifies. Errors: unsupported where switches take part (relays); too_large.
 /// Cost: O(chunks of all ranks).
-Result<RankProgram> compile(const Schedule& schedule, const Layout& layout, const Cut& cut, Rank rank,
+Result<RankProgram> compile(const Schedule& schedule, const Layout& layout, const Pacing& pacing, Rank rank,
                             const StreamChoice& choose_stream);
 
 }  // namespace espalier::engine

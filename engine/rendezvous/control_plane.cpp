@@ -25,8 +25,8 @@ Result<void> check_options(const Options& options) {
   const auto wrong = [](std::string message, std::string help = {}) -> Result<void> {
     return fail(ErrorCode::invalid_input, std::move(message), std::move(help));
   };
-  if (options.world < 1 || options.world > most_ranks) {
-    return wrong(fmt::format("a job has 1 to {} ranks, not {}", most_ranks, options.world));
+  if (options.world < 1 || options.world > max_ranks) {
+    return wrong(fmt::format("a job has 1 to {} ranks, not {}", max_ranks, options.world));
   }
   if (options.rank >= options.world) {
     return wrong(fmt::format("rank {} is not below the job's {} ranks", options.rank, options.world));

@@ -20,7 +20,7 @@ inline constexpr std::size_t largest_blob = std::size_t{16} << 20U;
 /// Largest sum of the blobs of one exchange, in bytes.
 inline constexpr std::size_t largest_exchange = std::size_t{64} << 20U;
 /// Most ranks of one job.
-inline constexpr std::uint32_t most_ranks = 65536;
+inline constexpr std::uint32_t max_ranks = 65536;
 
 /// Where a process joins its job, and as which rank.
 struct Options {

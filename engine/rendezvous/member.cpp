@@ -26,7 +26,7 @@ Member::Member(PlaneState& state, Identity identity, HubConnection connection)
       next_heartbeat_(last_received_ + identity_.heartbeat_interval()),
       last_tick_(last_received_),
       lack_of_memory_{identity_.rank, fmt::format("its memory ran out ({})", identity_.name)} {
-  link_.set_largest_payload(largest_exchange + sizeof(std::uint32_t) * most_ranks + largest_greeting);
+  link_.set_largest_payload(largest_exchange + sizeof(std::uint32_t) * max_ranks + largest_greeting);
 }
 
 Result<std::unique_ptr<Member>> Member::start(PlaneState& state, Identity identity, HubConnection connection) {

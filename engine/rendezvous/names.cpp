@@ -11,12 +11,12 @@
 namespace espalier::engine::rendezvous {
 
 std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
-  constexpr std::size_t most_named = 8;
+  constexpr std::size_t max_named = 8;
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size() && i < most_named; ++i) {
+  for (std::size_t i = 0; i < ranks.size() && i < max_named; ++i) {
     text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
   }
-  if (ranks.size() > most_named) text += fmt::format(" and {} more", ranks.size() - most_named);
+  if (ranks.size() > max_named) text += fmt::format(" and {} more", ranks.size() - max_named);
   return text;
 }
 

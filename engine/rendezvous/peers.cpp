@@ -22,7 +22,7 @@
 namespace espalier::engine::rendezvous {
 namespace {
 
-constexpr std::size_t most_addresses = 64;
+constexpr std::size_t max_addresses = 64;
 constexpr std::size_t longest_text = 1024;
 
 std::string boot_id() {
@@ -79,7 +79,7 @@ PeerInfo describe_self(const ControlPlane& plane) {
   const std::string first = plane.local_address();
   if (!first.empty()) self.addresses.push_back(first);
   for (std::string& address : interface_addresses()) {
-    if (address != first && self.addresses.size() < most_addresses) self.addresses.push_back(std::move(address));
+    if (address != first && self.addresses.size() < max_addresses) self.addresses.push_back(std::move(address));
   }
   return self;
 }
@@ -146,10 +146,10 @@ Result<PeerInfo> decode_peer(std::string_view bytes) {
   peer.process = static_cast<std::int64_t>(reader.u64());
   peer.cores = reader.text(longest_text);
   const std::uint32_t count = reader.u32();
-  for (std::uint32_t i = 0; i < count && count <= most_addresses && reader.is_good(); ++i) {
+  for (std::uint32_t i = 0; i < count && count <= max_addresses && reader.is_good(); ++i) {
     peer.addresses.emplace_back(reader.text(longest_text));
   }
-  if (count > most_addresses || !reader.is_done()) {
+  if (count > max_addresses || !reader.is_done()) {
     return fail(ErrorCode::invalid_input, "a rank's address record cannot be read",
                 "run the same version of espalier on all ranks");
   }

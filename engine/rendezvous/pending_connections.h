@@ -36,8 +36,8 @@ class PendingConnections {
   /// nothing.
   template <class Greet>
   void accept(Time now, const Greet& greet) {
-    constexpr int most_at_once = 64;
-    for (int i = 0; i < most_at_once && listener_.fd.is_open(); ++i) {
+    constexpr int max_at_once = 64;
+    for (int i = 0; i < max_at_once && listener_.fd.is_open(); ++i) {
       Accepted accepted = accept_from(listener_.fd.get());
       if (!accepted.fd.is_open()) {
         if (accepted.error == EAGAIN || accepted.error == EWOULDBLOCK) {

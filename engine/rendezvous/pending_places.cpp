@@ -21,7 +21,7 @@ PendingPlaces::Admission PendingPlaces::admit(Id id, const std::string& source, 
     const auto largest = largest_source();
     const Id oldest = *largest->second.begin();
     const bool is_unfair = largest->second.size() > held + 1;
-    if (!is_unfair && now - all_.at(oldest).since < least_stay) return {};
+    if (!is_unfair && now - all_.at(oldest).since < min_stay) return {};
     remove(oldest);
     admission.evicted = oldest;
   }
@@ -33,7 +33,7 @@ PendingPlaces::Admission PendingPlaces::admit(Id id, const std::string& source, 
 std::optional<PendingPlaces::Id> PendingPlaces::evict(Time now) {
   if (all_.empty()) return std::nullopt;
   const Id oldest = *largest_source()->second.begin();
-  if (now - all_.at(oldest).since < least_stay) return std::nullopt;
+  if (now - all_.at(oldest).since < min_stay) return std::nullopt;
   remove(oldest);
   return oldest;
 }

@@ -17,14 +17,14 @@ namespace espalier::engine::rendezvous {
 /// 2. When all places are taken, the source address that holds the most gives way to one that holds fewer: its oldest
 ///    connection goes. A flood from one address therefore never keeps other addresses out.
 /// 3. Where that would only trade places among equals (a flood from the address of genuine ranks, or from many), every
-///    connection has `least_stay` to authenticate; while nobody has had that, the new connection is turned away. It may
-///    come again, and at most `places` are admitted per `least_stay`.
+///    connection has `min_stay` to authenticate; while nobody has had that, the new connection is turned away. It may
+///    come again, and at most `places` are admitted per `min_stay`.
 class PendingPlaces {
  public:
   using Id = std::uint64_t;
   using Time = std::chrono::steady_clock::time_point;
   /// Several round trips between any two machines of a job, and time to be scheduled.
-  static constexpr std::chrono::milliseconds least_stay{200};
+  static constexpr std::chrono::milliseconds min_stay{200};
 
   PendingPlaces(std::size_t places, std::chrono::milliseconds longest_stay)
       : places_(places), longest_stay_(longest_stay) {}
@@ -35,7 +35,7 @@ class PendingPlaces {
   };
   /// A connection comes. Requires: an id greater than all before.
   Admission admit(Id id, const std::string& source, Time now);
-  /// Removes somebody who has had `least_stay`, if there is one, for want of descriptors.
+  /// Removes somebody who has had `min_stay`, if there is one, for want of descriptors.
   std::optional<Id> evict(Time now);
   void remove(Id id);
   void clear();

@@ -50,14 +50,14 @@ struct SharedStream {
 };
 
 /// The largest input that a rank shows in the call itself.
-inline constexpr std::int64_t most_inline_bytes = sizeof(SharedCall::input);
+inline constexpr std::int64_t max_inline_bytes = sizeof(SharedCall::input);
 /// The largest input that a rank shows with its call, for all others to read.
-inline constexpr std::int64_t most_shown_bytes = std::int64_t{16} << 10;
+inline constexpr std::int64_t max_shown_bytes = std::int64_t{16} << 10;
 /// The largest input that is worth showing with so many members. Each rank reads the inputs of all members and saves
 /// one more wait for them: between two members that wait is short, and more than this together leaves a core's cache.
-constexpr std::int64_t most_shown_bytes_of(std::uint32_t members) {
+constexpr std::int64_t max_shown_bytes_of(std::uint32_t members) {
   constexpr std::int64_t together = std::int64_t{128} << 10;
-  return members == 2 ? most_shown_bytes / 4 : std::min(most_shown_bytes, together / members);
+  return members == 2 ? max_shown_bytes / 4 : std::min(max_shown_bytes, together / members);
 }
 /// The same of two members whose memory is private: by streams each byte would go through shared memory twice as well.
 inline constexpr std::int64_t max_private_shown_bytes = std::int64_t{32} << 10;
@@ -112,7 +112,7 @@ struct SharedControl {
   }
   // A call that shows its input is in the window until all members have read it, with one part of the ring lost where
   // it turns.
-  static_assert((call_window + 2) * std::max(most_shown_bytes, max_private_shown_bytes) <= shown_inputs_bytes);
+  static_assert((call_window + 2) * std::max(max_shown_bytes, max_private_shown_bytes) <= shown_inputs_bytes);
 
   [[nodiscard]] SharedStreams& streams(std::uint32_t member) {
     return reinterpret_cast<SharedStreams*>(this + 1)[member];

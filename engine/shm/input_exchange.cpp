@@ -25,7 +25,7 @@ void expect_reads(const std::byte* begin, std::size_t bytes) {
 }
 
 /// Up to here lines that are fetched too early cost less than those that are fetched too late.
-constexpr std::int64_t most_fetched_early = 512;
+constexpr std::int64_t max_fetched_early = 512;
 /// Some tens of nanoseconds: about what ranks that begin together are apart.
 constexpr int pauses_before_look = 2;
 
@@ -75,7 +75,7 @@ void InputExchange::publish() {
   step_ = Step::collect;
   // The others have not read yet what is here, so they do not look for the next call, whose lines are this core's now.
   expect_writes(reinterpret_cast<const std::byte*>(&group_.own_call(call_->header->sequence + 1)), sizeof(SharedCall));
-  if (!fits_in_call() && bytes_ <= most_fetched_early)
+  if (!fits_in_call() && bytes_ <= max_fetched_early)
     expect_writes(shown_ + bytes_, static_cast<std::size_t>(bytes_) + line);
   // Who looks at a line that another is about to write takes it from that core, twice as long as to fetch it once it is
   // written: what has to be done anyway comes before the first look.
@@ -84,7 +84,7 @@ void InputExchange::publish() {
 }
 
 void InputExchange::fetch_early(ShmPeer& peer) {
-  if (fits_in_call() || bytes_ > most_fetched_early || !peer.has_shown_inputs()) return;
+  if (fits_in_call() || bytes_ > max_fetched_early || !peer.has_shown_inputs()) return;
   if (const auto ring = peer.shown_inputs()) expect_reads(*ring + offset_, static_cast<std::size_t>(bytes_));
 }
 

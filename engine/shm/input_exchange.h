@@ -27,7 +27,7 @@ class InputExchange final : public WholeCall {
  private:
   enum class Step : std::uint8_t { show, collect, add, declined };
 
-  [[nodiscard]] bool fits_in_call() const { return bytes_ <= most_inline_bytes; }
+  [[nodiscard]] bool fits_in_call() const { return bytes_ <= max_inline_bytes; }
   /// Where this rank's input is shown. Errors: unavailable.
   Result<std::byte*> find_place();
   /// Shows the call with its input.

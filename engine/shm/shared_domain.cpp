@@ -27,7 +27,7 @@ struct SharedDomain::Directory {
   std::array<std::uint8_t, 16> token;  ///< Random: proves that the right memory was mapped.
   alignas(128) Doorbell doorbell;
   alignas(128) RankCores::Shown core;
-  alignas(128) std::array<Entry, most_buffers> entries;
+  alignas(128) std::array<Entry, max_buffers> entries;
 };
 
 namespace {
@@ -52,7 +52,7 @@ ssize_t read_process(std::int64_t process, std::uint64_t address, void* to, std:
 /// What a buffer holds that names memory of a device.
 struct DeviceMemoryName {
   std::uint32_t size = 0;
-  std::array<char, Device::most_shared_bytes> text{};
+  std::array<char, Device::max_shared_bytes> text{};
 };
 
 }  // namespace
@@ -157,7 +157,7 @@ Result<SharedDomain::Allocation> SharedDomain::allocate(std::int64_t bytes) {
 }
 
 Result<SharedBufferId> SharedDomain::name_device_memory(std::string_view shared) {
-  ESPALIER_CHECK(shared.size() <= Device::most_shared_bytes, "a device's name for its memory is short");
+  ESPALIER_CHECK(shared.size() <= Device::max_shared_bytes, "a device's name for its memory is short");
   auto page = SharedMemory::create("espalier-name", static_cast<std::int64_t>(sizeof(DeviceMemoryName)));
   if (!page) return tl::unexpected(page.error());
   auto& name = *reinterpret_cast<DeviceMemoryName*>(page->data());
@@ -181,8 +181,8 @@ Result<SharedBufferId> SharedDomain::adopt(void* data, std::int64_t bytes) {
 Result<SharedDomain::Allocation> SharedDomain::add(SharedMemory memory) {
   const auto unused = std::ranges::find_if(buffers_, [](const SharedMemory& other) { return other.data() == nullptr; });
   const auto slot = static_cast<std::uint32_t>(unused - buffers_.begin());
-  if (slot == most_buffers) {
-    return fail(ErrorCode::too_large, fmt::format("a process has at most {} registered buffers", most_buffers),
+  if (slot == max_buffers) {
+    return fail(ErrorCode::too_large, fmt::format("a process has at most {} registered buffers", max_buffers),
                 "register fewer, larger buffers");
   }
   if (unused == buffers_.end()) buffers_.emplace_back();
@@ -233,7 +233,7 @@ Result<std::byte*> SharedDomain::open_device_memory(std::uint32_t rank, SharedBu
 /// Requires: the lock.
 Result<SharedDomain::Mapped*> SharedDomain::find_mapped(std::uint32_t rank, SharedBufferId id) {
   const auto known = peers_.find(rank);
-  if (known == peers_.end() || id.slot >= most_buffers) {
+  if (known == peers_.end() || id.slot >= max_buffers) {
     return fail(ErrorCode::unavailable, fmt::format("rank {} shares no such memory with this rank", rank));
   }
   Peer& peer = known->second;

@@ -41,7 +41,7 @@ struct SharedPlace {
 class SharedDomain {
  public:
   /// The most buffers that a process has at once.
-  static constexpr std::uint32_t most_buffers = 4096;
+  static constexpr std::uint32_t max_buffers = 4096;
 
   /// `device`, whose queues work on what is mapped here, outlives this. Errors: unavailable, as SharedMemory::create.
   static Result<std::unique_ptr<SharedDomain>> create(Device& device);
@@ -65,9 +65,9 @@ class SharedDomain {
     std::byte* data = nullptr;
     SharedBufferId id;
   };
-  /// Zeroed shared memory. Errors: unavailable; too_large past `most_buffers`.
+  /// Zeroed shared memory. Errors: unavailable; too_large past `max_buffers`.
   Result<Allocation> allocate(std::int64_t bytes);
-  /// Shares memory of the caller where it lies. Errors: those of SharedMemory::adopt; too_large past `most_buffers`.
+  /// Shares memory of the caller where it lies. Errors: those of SharedMemory::adopt; too_large past `max_buffers`.
   Result<SharedBufferId> adopt(void* data, std::int64_t bytes);
   /// A name for memory of this rank's device, by what Device::share_memory gave. Errors: those of `allocate`.
   Result<SharedBufferId> name_device_memory(std::string_view shared);

@@ -24,7 +24,7 @@ struct ControlPlace {
 };
 
 /// With fewer, blocks of a kernel that waits for the host leave none for what the host gives the device meanwhile.
-constexpr std::uint32_t least_blocks_beside_host = 8;
+constexpr std::uint32_t min_blocks_beside_host = 8;
 
 }  // namespace
 
@@ -125,7 +125,7 @@ std::unique_ptr<WholeCall> ShmGroup::make_whole_call(const WholeCallShape& shape
   const std::int64_t dealt = std::int64_t{members} * shape.layout.element_size();
   const bool is_all_to_all = shape.kind == CollectiveKind::all_to_all && shape.program.send_bytes % dealt == 0;
   if (shape.kind != CollectiveKind::all_reduce && !is_all_to_all) return nullptr;
-  if (shape.size.count <= most_shown_bytes_of(members))
+  if (shape.size.count <= max_shown_bytes_of(members))
     return std::make_unique<InputExchange>(*this, shape.program, queue, false);
   if (is_all_to_all) return nullptr;
   if (share_device_memory_) return nullptr;  // Devices reach each other without the host.
@@ -137,13 +137,13 @@ std::unique_ptr<WholeCall> ShmGroup::make_whole_call(const WholeCallShape& shape
 /// The same on all members of this machine: what decides is the schedule and what they said when the group was made.
 std::unique_ptr<WholeCall> ShmGroup::make_kernel_call(const WholeCallShape& shape, DeviceQueue& queue) {
   if (kernel_blocks_ == 0) return nullptr;
-  RankKernel::Shape kernel_shape{shape.schedule,   shape.layout,  shape.cut,    kernel_blocks_,
+  RankKernel::Shape kernel_shape{shape.schedule,   shape.layout,  shape.pacing, kernel_blocks_,
                                  Rank(info_.self), info_.timeout, shape.program};
   std::optional<std::vector<bool>> left_streams;
   if (!all_share_memory_) {
     if (shape.captured_by != nullptr) return nullptr;  // The host has a part in it.
     // The executor's reductions need room on the device beside the kernel.
-    if (kernel_blocks_ < least_blocks_beside_host) return nullptr;
+    if (kernel_blocks_ < min_blocks_beside_host) return nullptr;
     kernel_shape.blocks = kernel_blocks_ / 2;
     kernel_shape.in_kernel = info_.is_reached;
     kernel_shape.in_kernel[info_.self] = true;

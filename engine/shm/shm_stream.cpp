@@ -100,7 +100,7 @@ bool map_memories(ShmPeer& peer, const StreamCall& call, MappedBuffers& theirs) 
 }
 
 /// How many ops of a stream the device copies out at a time.
-constexpr std::uint32_t most_copies = 8;
+constexpr std::uint32_t max_copies = 8;
 
 class ShmSender final : public Sender {
  public:
@@ -116,16 +116,16 @@ class ShmSender final : public Sender {
   bool open(const StreamCall& call) override { return peer_.has_entered(call) && begin(call); }
 
   bool post(std::uint32_t index) override {
-    if (index - copied_ >= most_copies) return false;
+    if (index - copied_ >= max_copies) return false;
     // Ops in between are being placed: by work that was given before.
-    while (given_ < index) marks_[given_++ % most_copies] = queue_->mark();
+    while (given_ < index) marks_[given_++ % max_copies] = queue_->mark();
     if (mode_ == CopyMode::halves) {
       copy_out(call_->op(index), first_half(call_->op(index)));
     } else if (!is_passive()) {
       if (!has_room(index)) return false;
       copy_out(call_->op(index), INT64_MAX);
     }
-    marks_[index % most_copies] = is_passive() ? 0 : queue_->mark();
+    marks_[index % max_copies] = is_passive() ? 0 : queue_->mark();
     given_ = index + 1;
     publish_copied();
     return true;
@@ -185,11 +185,11 @@ class ShmSender final : public Sender {
   }
 
   /// Gives the queue the copies of an op's first bytes.
-  void copy_out(const Op& op, std::int64_t most_bytes) const {
+  void copy_out(const Op& op, std::int64_t max_bytes) const {
     std::int64_t skipped = 0;
-    for (std::uint32_t i = 0; i < op.piece_count && skipped < most_bytes; ++i) {
+    for (std::uint32_t i = 0; i < op.piece_count && skipped < max_bytes; ++i) {
       const Piece& piece = call_->pieces(op)[i];
-      const auto length = static_cast<std::size_t>(std::min(piece.length, most_bytes - skipped));
+      const auto length = static_cast<std::size_t>(std::min(piece.length, max_bytes - skipped));
       const std::byte* from = call_->buffers->at(piece.source);
       if (is_uncached_) {
         queue_->copy_past_caches(target(piece, skipped), from, length);
@@ -203,7 +203,7 @@ class ShmSender final : public Sender {
   /// Publishes the copies that are done to the peer.
   void publish_copied() {
     const std::uint32_t before = copied_;
-    while (copied_ < given_ && queue_->is_done(marks_[copied_ % most_copies])) ++copied_;
+    while (copied_ < given_ && queue_->is_done(marks_[copied_ % max_copies])) ++copied_;
     if (copied_ != before) publish();
   }
   void publish() {
@@ -218,7 +218,7 @@ class ShmSender final : public Sender {
     // slots as that allows: until it comes back to one, the reader's own cache should have let go of it, for to write a
     // line that lies there can be ten times slower.
     constexpr std::int64_t all_staging_bytes = std::int64_t{12} << 20;
-    constexpr std::int64_t most_slots = 512;
+    constexpr std::int64_t max_slots = 512;
     const std::int64_t staging_bytes = all_staging_bytes / std::max<std::int64_t>(1, peer_.stream_count());
     const std::int64_t slot = std::max<std::int64_t>(line, (call.program->max_op_bytes + line - 1) / line * line);
     if (!staging_.id.is_none() && slot <= own_.slot_bytes) return true;
@@ -228,7 +228,7 @@ class ShmSender final : public Sender {
                        "use smaller chunks, or registered buffers"});
       return false;
     }
-    const std::int64_t count = std::clamp<std::int64_t>(staging_bytes / slot, 2, most_slots);
+    const std::int64_t count = std::clamp<std::int64_t>(staging_bytes / slot, 2, max_slots);
     if (!staging_.id.is_none()) peer_.domain().free(std::exchange(staging_, {}).id);
     auto memory = peer_.domain().allocate(slot * count);
     if (!memory) {
@@ -254,9 +254,9 @@ class ShmSender final : public Sender {
   MappedBuffers theirs_;
   std::uint64_t base_ = 0;  ///< Ops of earlier calls.
   DeviceQueue* queue_ = nullptr;
-  std::uint32_t given_ = 0;                         ///< Ops whose copies the queue has been given.
-  std::uint32_t copied_ = 0;                        ///< Of those, ops that it has copied and published to the peer.
-  std::array<std::uint64_t, most_copies> marks_{};  ///< Of ops between the two, by index modulo their number.
+  std::uint32_t given_ = 0;                        ///< Ops whose copies the queue has been given.
+  std::uint32_t copied_ = 0;                       ///< Of those, ops that it has copied and published to the peer.
+  std::array<std::uint64_t, max_copies> marks_{};  ///< Of ops between the two, by index modulo their number.
 };
 
 class ShmReceiver final : public Receiver {

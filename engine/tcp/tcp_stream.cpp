@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint32_t opening_magic = 0x6E706F65;       // "eopn"
 constexpr std::uint32_t data_magic = 0x74616465;          // "edat"
 constexpr std::uint32_t checked_data_magic = 0x63616465;  // "edac"
-constexpr std::size_t most_parts = 64;                    ///< Of one system call.
+constexpr std::size_t max_parts = 64;                     ///< Of one system call.
 constexpr std::size_t ahead_bytes = 2048;                 ///< Read beyond what is due: small messages whole.
 /// How often a sender without an op to send is polled before it announces to the peer that it has entered the call.
 constexpr std::uint32_t patient_looks = 16;
@@ -61,7 +61,7 @@ class Parts {
   [[nodiscard]] msghdr message() {
     msghdr message{};
     message.msg_iov = parts_.data() + first_;
-    message.msg_iovlen = std::min(count_ - first_, most_parts);
+    message.msg_iovlen = std::min(count_ - first_, max_parts);
     return message;
   }
   /// As `message`, and further bytes to `ahead` where all parts are in it. Requires: room for one part more.
@@ -69,7 +69,7 @@ class Parts {
     parts_[count_] = {ahead.data(), ahead.size()};
     msghdr message{};
     message.msg_iov = parts_.data() + first_;
-    message.msg_iovlen = std::min(count_ + 1 - first_, most_parts);
+    message.msg_iovlen = std::min(count_ + 1 - first_, max_parts);
     return message;
   }
   /// Takes what it can from the front of `bytes`; how much.
@@ -102,7 +102,7 @@ class Parts {
   std::size_t count_ = 0;
 };
 
-std::uint32_t most_pieces(const StreamCall& call) {
+std::uint32_t max_pieces(const StreamCall& call) {
   std::uint32_t most = 0;
   for (std::uint32_t i = 0; i < call.stream->op_count; ++i) most = std::max(most, call.op(i).piece_count);
   return most;
@@ -131,7 +131,7 @@ class TcpSender final : public Sender {
   bool open(const StreamCall& call) override {
     call_ = &call;
     parts_.clear();
-    parts_.reserve(most_pieces(call) + 2);
+    parts_.reserve(max_pieces(call) + 2);
     opening_.frame = {opening_magic, 0, 0, 0, sizeof(CallHeader), call.header->sequence};
     opening_.call = *call.header;
     owes_opening_ = true;
@@ -246,7 +246,7 @@ class TcpReceiver final : public Receiver {
       call_ = &call;
       is_opening_ = true;
       parts_.clear();
-      parts_.reserve(most_pieces(call) + 3);
+      parts_.reserve(max_pieces(call) + 3);
       parts_.add(&opening_, sizeof(opening_));
       if (const auto reserved = staging_.reserve(call.queue->device(), call.program->max_op_bytes); !reserved) {
         call.error->set(reserved.error());

@@ -33,7 +33,7 @@ struct GroupInfo {
 struct WholeCallShape {
   const Schedule& schedule;
   const Layout& layout;
-  Cut cut;
+  Pacing pacing;
   const RankProgram& program;  ///< Of this rank.
   CollectiveKind kind = CollectiveKind::all_reduce;
   Bytes size;

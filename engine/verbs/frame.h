@@ -16,12 +16,12 @@ constexpr std::uint32_t frame_of_op = 0x70706F65;    ///< "eopp"
 constexpr std::uint32_t frame_of_direct = 0x72696465;  ///< "edir": its bytes are where they belong already.
 
 /// What is shorter goes through the slots, which takes no asking.
-constexpr std::int64_t least_direct = std::int64_t{16} << 10U;
+constexpr std::int64_t min_direct = std::int64_t{16} << 10U;
 /// Of a direct frame: what moves without a sign of progress.
-constexpr std::int64_t most_direct = std::int64_t{1} << 20U;
+constexpr std::int64_t max_direct = std::int64_t{1} << 20U;
 
 /// Whether the sender writes the op to where it belongs, if the memory at both ends is registered.
-inline bool may_be_direct(const Op& op) { return !op.reduces && op.piece_count == 1 && op.bytes >= least_direct; }
+inline bool may_be_direct(const Op& op) { return !op.reduces && op.piece_count == 1 && op.bytes >= min_direct; }
 
 /// At the front of each slot.
 struct FrameHeader {

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t address_magic = 0x31627665;  // "evb1"
 constexpr std::uint32_t wanted_inline = 256;
 /// Of the notes that may come before this end looks, all but what a slow one misses; the others are sent again.
-constexpr std::uint32_t most_receives = 2 * slot_count;
+constexpr std::uint32_t max_receives = 2 * slot_count;
 
 /// As it goes over the wire; both ends are little-endian.
 struct Address {
@@ -53,7 +53,7 @@ Result<std::unique_ptr<QueuePair>> QueuePair::create(VerbsDevice& device, const 
 }
 
 Result<void> QueuePair::set_up() {
-  if (auto reserved = device_.reserve({most_work, most_receives}); !reserved) return reserved;
+  if (auto reserved = device_.reserve({max_work, max_receives}); !reserved) return reserved;
   is_reserved_ = true;
   constexpr std::size_t bytes = slot_count * slot_bytes + 2 * sizeof(CallMemory);
   ring_ = std::make_unique<std::byte[]>(bytes);
@@ -65,10 +65,10 @@ Result<void> QueuePair::set_up() {
   wanted.recv_cq = device_.completions();
   wanted.qp_type = IBV_QPT_RC;
   wanted.srq = device_.shared_receives();
-  wanted.cap = {most_work, wanted.srq == nullptr ? most_receives : 0, 2, 1, wanted_inline};
+  wanted.cap = {max_work, wanted.srq == nullptr ? max_receives : 0, 2, 1, wanted_inline};
   pair_.reset(ibv_create_qp(device_.domain(), &wanted));
   if (!pair_) return refused("make a queue pair", errno);
-  most_inline_ = std::min(wanted.cap.max_inline_data, wanted_inline);
+  max_inline_ = std::min(wanted.cap.max_inline_data, wanted_inline);
   device_.add(pair_->qp_num, *this);
   // Packets of an earlier queue pair of this number are to be told from those of this one.
   const auto random = rendezvous::random_digest();
@@ -82,7 +82,7 @@ Result<void> QueuePair::set_up() {
   const int error =
       ibv_modify_qp(pair_.get(), &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   if (error != 0) return refused("set up a queue pair", error);
-  for (std::uint32_t i = 0; device_.shared_receives() == nullptr && i < most_receives; ++i) post_receive();
+  for (std::uint32_t i = 0; device_.shared_receives() == nullptr && i < max_receives; ++i) post_receive();
   return {};
 }
 
@@ -98,7 +98,7 @@ QueuePair::~QueuePair() {
     device_.remove(pair_->qp_num);
     pair_.reset();
   }
-  if (is_reserved_) device_.give_back({most_work, most_receives});
+  if (is_reserved_) device_.give_back({max_work, max_receives});
 }
 
 std::string QueuePair::address() const {
@@ -168,7 +168,7 @@ void QueuePair::write_slot(std::uint64_t number, std::size_t bytes, const std::o
   work.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   work.imm_data = htonl(encode(Note::slots, number));
   if (is_signalled) work.send_flags |= IBV_SEND_SIGNALED;
-  if (!more && bytes <= most_inline_) work.send_flags |= IBV_SEND_INLINE;
+  if (!more && bytes <= max_inline_) work.send_flags |= IBV_SEND_INLINE;
   work.wr.rdma.remote_addr = remote_ring_ + number % slot_count * slot_bytes;
   work.wr.rdma.rkey = remote_key_;
   post(work);

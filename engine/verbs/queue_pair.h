@@ -46,7 +46,7 @@ class QueuePair final : public CompletionHandler {
 
   [[nodiscard]] std::byte* slot(std::uint64_t number) const { return ring_.get() + number % slot_count * slot_bytes; }
   /// For two pieces of work.
-  [[nodiscard]] bool has_room() const { return posted_ - completed_ + 2 <= most_work; }
+  [[nodiscard]] bool has_room() const { return posted_ - completed_ + 2 <= max_work; }
   /// Whether all that was posted is acknowledged.
   [[nodiscard]] bool is_idle() const { return posted_ == completed_; }
   /// Of the pieces of work, in the order in which they were posted: how many there are, and are acknowledged.
@@ -84,7 +84,7 @@ class QueuePair final : public CompletionHandler {
   /// What a note is about: its two highest bits.
   enum class Note : std::uint32_t { slots, allowed, memory };
   static constexpr std::uint32_t note_mask = (1U << 30U) - 1;
-  static constexpr std::uint32_t most_work = 3 * slot_count;
+  static constexpr std::uint32_t max_work = 3 * slot_count;
 
   QueuePair(VerbsDevice& device, const VerbsOptions& options) : device_(device), options_(options) {}
   Result<void> set_up();
@@ -103,7 +103,7 @@ class QueuePair final : public CompletionHandler {
   VerbsObject<ibv_mr, ibv_dereg_mr> registration_;
   VerbsObject<ibv_qp, ibv_destroy_qp> pair_;
   std::uint32_t first_packet_ = 0;
-  std::uint32_t most_inline_ = 0;
+  std::uint32_t max_inline_ = 0;
   std::uint64_t remote_ring_ = 0;
   std::uint32_t remote_key_ = 0;
   bool is_reserved_ = false;

@@ -153,12 +153,12 @@ Result<void> VerbsDevice::set_up(const VerbsOptions& options) {
   may_see_removal_ = access(context_->device->dev_path, F_OK) == 0;
   looked_for_removal_ns_ = now_ns();
   if (auto chosen = choose_gid(options.gid_index); !chosen) return chosen;
-  most_completions_ = static_cast<std::uint32_t>(device.max_cqe);
+  max_completions_ = static_cast<std::uint32_t>(device.max_cqe);
   domain_.reset(ibv_alloc_pd(context_.get()));
   if (!domain_) return cannot("make a protection domain");
   channel_.reset(ibv_create_comp_channel(context_.get()));
   if (!channel_) return cannot("make a completion channel");
-  capacity_ = std::min(first_completions, most_completions_);
+  capacity_ = std::min(first_completions, max_completions_);
   completions_.reset(ibv_create_cq(context_.get(), static_cast<int>(capacity_), nullptr, channel_.get(), 0));
   if (!completions_) return cannot("make a completion queue");
   make_nonblocking(channel_->fd);
@@ -173,7 +173,7 @@ Result<void> VerbsDevice::make_shared_receives(std::uint32_t most) {
   wanted.attr.max_sge = 1;
   receives_.reset(ibv_create_srq(domain_.get(), &wanted));
   if (!receives_) return cannot("make a shared receive queue");
-  most_receives_ = most;
+  max_receives_ = most;
   return {};
 }
 
@@ -206,10 +206,10 @@ Result<void> VerbsDevice::reserve(const Demand& demand) {
   const std::uint32_t receives = reserved_receives_ + demand.receives;
   // Receive work that was once posted to the shared queue stays there.
   const std::uint32_t receive_completions =
-      receives_ ? std::max(posted_receives_, std::min(receives, most_receives_)) : receives;
+      receives_ ? std::max(posted_receives_, std::min(receives, max_receives_)) : receives;
   const std::uint32_t needed = reserved_ + demand.work + receive_completions;
   if (needed > capacity_) {
-    const std::uint32_t larger = std::min(most_completions_, std::max(needed, 2 * capacity_));
+    const std::uint32_t larger = std::min(max_completions_, std::max(needed, 2 * capacity_));
     if (needed > larger || ibv_resize_cq(completions_.get(), static_cast<int>(larger)) != 0) {
       return fail(ErrorCode::too_large, fmt::format("{} has no room for {} completions", name(), needed),
                   "use fewer connections per peer (--sockets)");
@@ -229,11 +229,11 @@ void VerbsDevice::give_back(const Demand& demand) {
 
 void VerbsDevice::post_shared_receives() {
   if (!receives_) return;
-  const std::uint32_t wanted = std::min(reserved_receives_, most_receives_);
-  constexpr std::uint32_t most_at_once = 32;
-  std::array<ibv_recv_wr, most_at_once> work{};
+  const std::uint32_t wanted = std::min(reserved_receives_, max_receives_);
+  constexpr std::uint32_t max_at_once = 32;
+  std::array<ibv_recv_wr, max_at_once> work{};
   while (posted_receives_ < wanted) {
-    const std::uint32_t count = std::min(most_at_once, wanted - posted_receives_);
+    const std::uint32_t count = std::min(max_at_once, wanted - posted_receives_);
     for (std::uint32_t i = 0; i < count; ++i) work[i].next = i + 1 < count ? &work[i + 1] : nullptr;
     ibv_recv_wr* refused = nullptr;
     if (const int error = ibv_post_srq_recv(receives_.get(), work.data(), &refused); error != 0) {

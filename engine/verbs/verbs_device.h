@@ -107,11 +107,11 @@ class VerbsDevice {
   std::uint8_t gid_index_ = 0;
   std::uint32_t rail_ = 0;
   std::uint32_t reserved_ = 0;
-  std::uint32_t most_receives_ = 0;      ///< That the shared receive queue holds.
+  std::uint32_t max_receives_ = 0;       ///< That the shared receive queue holds.
   std::uint32_t reserved_receives_ = 0;  ///< For the queue pairs that there are; more than it holds with many.
   std::uint32_t posted_receives_ = 0;
   std::uint32_t capacity_ = 0;
-  std::uint32_t most_completions_ = 0;
+  std::uint32_t max_completions_ = 0;
   std::unordered_map<std::uint32_t, CompletionHandler*> handlers_;  ///< By queue pair.
   std::uint32_t empty_polls_ = 0;
   std::int64_t looked_for_removal_ns_ = 0;

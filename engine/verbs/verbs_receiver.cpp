@@ -181,7 +181,7 @@ class VerbsReceiver final : public Receiver {
     const FrameHeader* header = next_frame();
     if (header == nullptr) return false;
     const bool is_direct_frame = header->magic == frame_of_direct;
-    const std::int64_t most = is_direct_frame ? most_direct : static_cast<std::int64_t>(slot_payload);
+    const std::int64_t most = is_direct_frame ? max_direct : static_cast<std::int64_t>(slot_payload);
     if ((header->magic != frame_of_op && !(is_direct_frame && is_direct(op))) ||
         (offset_ > 0 && is_direct_frame != was_direct_) || header->length > most ||
         header->length > op.bytes - offset_ || (is_shown_ && header->length != op.bytes) ||

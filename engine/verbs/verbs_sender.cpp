@@ -41,7 +41,7 @@ class VerbsSender final : public Sender {
     const Op& op = call_->op(index);
     const bool is_on_host = call_->is_on_host(op, &Piece::source);
     Posted posted{.op = &op, .index = index};
-    if (op.piece_count == 1 && (op.bytes >= least_direct || !is_on_host)) {
+    if (op.piece_count == 1 && (op.bytes >= min_direct || !is_on_host)) {
       posted.registered = verbs_registration(*call_, call_->pieces(op)->source.place, transport_);
     }
     posted.is_bounced = !is_on_host && posted.registered == nullptr;
@@ -206,7 +206,7 @@ class VerbsSender final : public Sender {
   }
 
   void write_direct(Posted& posted, const CallMemory::Place& place) {
-    const std::int64_t bytes = std::min(posted.op->bytes - posted.offset, most_direct);
+    const std::int64_t bytes = std::min(posted.op->bytes - posted.offset, max_direct);
     const auto into = static_cast<std::uint64_t>(call_->pieces(*posted.op)->target.offset + posted.offset);
     pair_->write(registered_bytes(posted, bytes), place.address + into, place.key);
     const FrameHeader header = header_of(posted, frame_of_direct, bytes);

@@ -108,7 +108,7 @@ class BlockDealer {
     room_ = divide_units(all, shares);
     if (is_exact_) return;
     for (std::int64_t& room : room_) room += room / slack + 1;
-    least_piece_ = all / static_cast<std::int64_t>(lanes.size()) / slack;
+    min_piece_ = all / static_cast<std::int64_t>(lanes.size()) / slack;
   }
 
   /// Along a sender's own lanes: first what the rank at their end is promised, then all else in order.
@@ -142,7 +142,7 @@ class BlockDealer {
   void take(Rest& block, std::size_t lane, const std::vector<Lane>& lanes) {
     if (room_[lane] <= 0 || block.units == 0) return;
     std::int64_t units = std::min(block.units, room_[lane]);
-    if (block.units - units < least_piece_) units = block.units;
+    if (block.units - units < min_piece_) units = block.units;
     std::array<RouteId, 3> hops;
     std::size_t count = 0;
     if (block.from != lanes[lane].from) hops[count++] = inner_hop(block.from, lanes[lane].from);
@@ -161,7 +161,7 @@ class BlockDealer {
   std::vector<RouteId> inner_;  ///< By two ranks of a box.
   std::vector<RouteId> routes_;
   std::vector<std::int64_t> room_;
-  std::int64_t least_piece_ = 0;
+  std::int64_t min_piece_ = 0;
   bool lacks_hop_ = false;
 };
 

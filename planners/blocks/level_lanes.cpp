@@ -67,8 +67,8 @@ class LaneSpreader {
   [[nodiscard]] std::size_t count() const { return spread_.boxes.groups.size(); }
 
   [[nodiscard]] bool may_take_all() const {
-    constexpr std::size_t most_lanes = 50'000;
-    return topology_.rank_count() * topology_.rank_count() <= most_lanes;
+    constexpr std::size_t max_lanes = 50'000;
+    return topology_.rank_count() * topology_.rank_count() <= max_lanes;
   }
 
   /// False where two boxes that have something for each other have no lane.
@@ -175,12 +175,12 @@ class LaneSpreader {
   }
 
   void settle() {
-    constexpr int most_rounds = 60;
-    constexpr double least_part = 0.02;  // how empty a lane counts at least, so that no share jumps
+    constexpr int max_rounds = 60;
+    constexpr double min_part = 0.02;  // how empty a lane counts at least, so that no share jumps
     normalise();
     std::vector<std::vector<Lane>> best;
     spread_.time_per_byte = std::numeric_limits<double>::infinity();
-    for (int round = 0; round < most_rounds; ++round) {
+    for (int round = 0; round < max_rounds; ++round) {
       const std::vector<double> busy = times();
       const double fullest = *std::ranges::max_element(busy);
       if (fullest < spread_.time_per_byte) {
@@ -190,7 +190,7 @@ class LaneSpreader {
       if (fullest <= near_enough * wanted_) break;
       for (std::vector<Lane>& lanes : spread_.lanes) {
         for (Lane& lane : lanes) {
-          double part = least_part;
+          double part = min_part;
           for_resources(lane, [&](std::size_t resource) { part = std::max(part, busy[resource] / fullest); });
           lane.share /= std::sqrt(part);
         }

@@ -10,9 +10,9 @@
 #include "planners/bounds/bound_prices.h"
 #include "planners/bounds/cut_bound.h"
 #include "planners/bounds/flow_bound.h"
+#include "planners/bundled_network.h"
 #include "planners/packing/find/tree_program.h"
 #include "planners/packing/problem.h"
-#include "planners/parallel_links.h"
 #include "planners/symmetric/symmetric_plan.h"
 #include "planners/symmetry/canonical_network.h"
 
@@ -41,9 +41,9 @@ Result<PricedBound> tree_bound(const PlanningProblem& problem, const Collective&
   const bool computes = computes_in_network(topology);
   if (!program && !computes) return floor("the network is past the size up to which the best trees are computed");
   const std::int64_t parts = collective.root.is_none() ? collective.share_sum() : 1;
-  const bool cut_is_less = program && 1 / (program->rate * parts) > by_cut.bound.time_per_byte;
-  if (computes && (!program || cut_is_less)) return floor("switches that copy or add may or may not reach it");
-  if (cut_is_less) {
+  const bool pacing_is_less = program && 1 / (program->rate * parts) > by_cut.bound.time_per_byte;
+  if (computes && (!program || pacing_is_less)) return floor("switches that copy or add may or may not reach it");
+  if (pacing_is_less) {
     const char* what = program->attained ? "the best trees, by exact prices" : "any trees, by prices";
     by_cut = {{1 / (program->rate * parts), {}, what}, program->prices};
   }
@@ -86,10 +86,10 @@ Result<PricedBound> bound_of(const PlanningProblem& problem, const Collective& c
 
 }  // namespace
 
-Result<PricedBound> compute_priced_bound(const ParallelLinks& network, const Collective& collective,
+Result<PricedBound> compute_priced_bound(const BundledNetwork& network, const Collective& collective,
                                          const PlanContext& context) {
   const bool has_parallel_links = &network.problem().topology() != &network.topology();
-  if (collective.rank_count >= least_symmetric_ranks && has_symmetric_plan(collective) && !has_parallel_links) {
+  if (collective.rank_count >= min_symmetric_ranks && has_symmetric_plan(collective) && !has_parallel_links) {
     auto symmetric = symmetric_bound(network.topology(), collective, context);
     if (symmetric || symmetric.error().code != ErrorCode::unsupported) return symmetric;
   }

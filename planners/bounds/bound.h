@@ -5,7 +5,7 @@
 
 #include "base/result.h"
 #include "planners/bounds/bound_prices.h"
-#include "planners/parallel_links.h"
+#include "planners/bundled_network.h"
 #include "planners/plan_context.h"
 #include "schedule/bound.h"
 #include "schedule/collective.h"
@@ -21,7 +21,7 @@ struct PricedBound {
 };
 
 /// compute_bound with its prices and its solution.
-Result<PricedBound> compute_priced_bound(const ParallelLinks& network, const Collective& collective,
+Result<PricedBound> compute_priced_bound(const BundledNetwork& network, const Collective& collective,
                                          const PlanContext& context = {});
 
 /// The proven limit of a collective on a topology (docs/bounds.md has each formula and its proof).

@@ -57,11 +57,11 @@ std::vector<BindingClass> binding_classes(std::span<const BoundPrice> prices, co
 }
 
 std::string binding_text(std::span<const BoundPrice> prices, const Topology& topology) {
-  constexpr std::size_t most_named = 3;
+  constexpr std::size_t max_named = 3;
   const std::vector<BindingClass> classes = binding_classes(prices, topology);
   std::vector<std::string> terms;
   double left = 1;
-  for (std::size_t i = 0; i < classes.size() && i < most_named; ++i) {
+  for (std::size_t i = 0; i < classes.size() && i < max_named; ++i) {
     const BindingClass& each = classes[i];
     const std::size_t links = each.links.size();
     const std::string count =
@@ -70,7 +70,7 @@ std::string binding_text(std::span<const BoundPrice> prices, const Topology& top
     terms.push_back(fmt::format("{} {:.0f} %", count, 100 * each.share));
     left -= each.share;
   }
-  if (classes.size() > most_named) terms.push_back(fmt::format("others {:.0f} %", 100 * left));
+  if (classes.size() > max_named) terms.push_back(fmt::format("others {:.0f} %", 100 * left));
   return fmt::format("{}", fmt::join(terms, ", "));
 }
 

@@ -20,9 +20,9 @@ namespace espalier::planners {
 namespace {
 
 // Past these the program is solved until its solution is near, and past near_flow_size only priced a few times.
-constexpr std::size_t most_rank_orbits = 128;
-constexpr std::size_t most_resource_orbits = 2048;
-constexpr std::size_t most_edge_visits = 4'000'000;  // of shortest paths, in all rounds of pricing together
+constexpr std::size_t max_rank_orbits = 128;
+constexpr std::size_t max_resource_orbits = 2048;
+constexpr std::size_t max_edge_visits = 4'000'000;  // of shortest paths, in all rounds of pricing together
 
 /// A node set and the least time per byte that its crossing blocks take.
 struct CutTime {
@@ -112,8 +112,8 @@ std::vector<std::vector<bool>> priced_cuts(const OrbitGraph& orbits, const std::
 ColumnLimits limits_for(const OrbitGraph& orbits) {
   ColumnLimits limits;
   const std::size_t visits = orbits.graph.edges.size() * orbits.ranks.count();
-  limits.warm_rounds = static_cast<std::uint32_t>(std::min<std::size_t>(limits.warm_rounds, most_edge_visits / visits));
-  if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) {
+  limits.warm_rounds = static_cast<std::uint32_t>(std::min<std::size_t>(limits.warm_rounds, max_edge_visits / visits));
+  if (orbits.ranks.count() > max_rank_orbits || orbits.resources.count() > max_resource_orbits) {
     limits.gap = near_flow_gap;
     if (!is_near_flow_size(orbits)) limits.rounds = 0;
   }
@@ -209,7 +209,7 @@ PricedBound program_bound(const PlanningProblem& problem, const Collective& coll
 
 Result<PricedBound> matrix_bound(const PlanningProblem& problem, const Collective& collective,
                                  const PlanContext& context) {
-  constexpr std::uint32_t most_exact_ranks = 64;
+  constexpr std::uint32_t max_exact_ranks = 64;
   if (const auto cut_off = find_unreachable(problem.topology())) {
     return fail(ErrorCode::infeasible, describe_unreachable(problem.topology(), *cut_off),
                 "add the missing links, or mark nodes that take no part with rank: false");
@@ -221,7 +221,7 @@ Result<PricedBound> matrix_bound(const PlanningProblem& problem, const Collectiv
   if (excess && *excess <= rounding) return PricedBound{std::move(by_cut), {}};
   const auto orbits = problem.orbit_graph(false, Symmetry::none);
   ColumnLimits limits = limits_for(*orbits);
-  if (collective.rank_count > most_exact_ranks) limits.gap = near_flow_gap;
+  if (collective.rank_count > max_exact_ranks) limits.gap = near_flow_gap;
   if (limits.rounds == 0 || limits.warm_rounds == 0) {
     const std::string why =
         excess ? fmt::format("a balanced plan takes {:.2g} % longer", 100 * *excess) : std::string(past_flow_size);

@@ -83,9 +83,9 @@ class Levels {
   }
 
   std::vector<NodeSet> run() {
-    constexpr int most_levels = 6;
+    constexpr int max_levels = 6;
     std::vector<NodeSet> found;
-    for (int level = 0; level < most_levels; ++level) {
+    for (int level = 0; level < max_levels; ++level) {
       if (!join()) break;
       std::map<std::size_t, NodeSet> sets;
       for (std::size_t i = 0; i < set_of_.size(); ++i) sets[set_of_[i]].emplace_back(i);

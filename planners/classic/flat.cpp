@@ -7,7 +7,7 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::uint32_t most_flat_ranks = 1024;  ///< N trees of N edges: a million transfers and their routes.
+constexpr std::uint32_t max_flat_ranks = 1024;  ///< N trees of N edges: a million transfers and their routes.
 
 std::vector<Arborescence> make_trees(const PlanningProblem& problem, const Collective& collective, bool inwards) {
   const Topology& topology = problem.topology();
@@ -30,10 +30,10 @@ std::vector<Arborescence> make_trees(const PlanningProblem& problem, const Colle
 Result<Schedule> plan_flat(const PlanningProblem& problem, const Collective& collective) {
   const Topology& topology = problem.topology();
   const CollectiveKind kind = collective.kind;
-  if (!has_root(kind) && collective.rank_count > most_flat_ranks) {
+  if (!has_root(kind) && collective.rank_count > max_flat_ranks) {
     return fail(ErrorCode::too_large,
                 "flat sends from each of " + std::to_string(collective.rank_count) +
-                    " ranks to all others; its limit is " + std::to_string(most_flat_ranks),
+                    " ranks to all others; its limit is " + std::to_string(max_flat_ranks),
                 slices_have_destination(kind) ? "use pairwise" : "use ring, recursive or bruck");
   }
   if (kind == CollectiveKind::all_reduce && collective.rank_count > 1 && topology.first_relaying().is_none()) {

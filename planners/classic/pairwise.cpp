@@ -10,8 +10,8 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::size_t most_transfers = std::size_t{1} << 27U;
-constexpr std::uint32_t most_variants = 4;
+constexpr std::size_t max_transfers = std::size_t{1} << 27U;
+constexpr std::uint32_t max_variants = 4;
 constexpr Bytes large_message{1 << 20};  ///< Routes are chosen for messages whose bandwidth counts.
 
 /// A piece's path: its hops, whose last one ends at the block's destination.
@@ -173,13 +173,13 @@ void route_shortest(const PlanningProblem& problem, const LogicalGraph& graph, s
 /// Into how many pieces each block is cut: as many as can be routed in a fixed number of steps; none where that is too
 /// much work for whole blocks already.
 std::size_t count_pieces(const LogicalGraph& graph, std::size_t block_count) {
-  constexpr std::size_t most_ranks = 64;
-  constexpr std::size_t most_steps = 2'000'000;
-  constexpr std::size_t most_pieces = 16;
-  if (graph.rank_count() > most_ranks) return 0;
+  constexpr std::size_t max_ranks = 64;
+  constexpr std::size_t max_steps = 2'000'000;
+  constexpr std::size_t max_pieces = 16;
+  if (graph.rank_count() > max_ranks) return 0;
   std::size_t hops = 0;
   for (std::size_t i = 0; i < graph.rank_count(); ++i) hops += graph.hops(Rank(i)).size();
-  return std::min(most_pieces, most_steps / std::max<std::size_t>(1, hops * block_count));
+  return std::min(max_pieces, max_steps / std::max<std::size_t>(1, hops * block_count));
 }
 
 /// Pieces on the same path stay together; the slices of all parts, in order, and who moves along which path.
@@ -259,7 +259,7 @@ class SliceWriter {
       const std::span<const Hop> alike = graph_.hops(from, hop.to);
       const auto variant = static_cast<std::size_t>(&hop - alike.data());
       schedule_.add_transfer(schedule_.add_route(from, hop.to, hop.links), moving.slice, 1, Action::copy,
-                             ChannelId(step * most_variants + variant));
+                             ChannelId(step * max_variants + variant));
     }
   }
 
@@ -277,7 +277,7 @@ Result<Schedule> plan_pairwise(const PlanningProblem& problem, const Collective&
                 "use flat, ring, tree or packing");
   }
   const Topology& topology = problem.topology();
-  const std::uint32_t variants = collective.rank_count <= 64 ? most_variants : 1;
+  const std::uint32_t variants = collective.rank_count <= 64 ? max_variants : 1;
   const LogicalGraph& graph = problem.logical_graph(Direction::forward, large_message, variants);
   const std::size_t pieces = count_pieces(graph, moving_blocks(collective, 0).size());
   std::vector<Block> blocks = moving_blocks(collective, std::max<std::size_t>(pieces, 1));
@@ -290,7 +290,7 @@ Result<Schedule> plan_pairwise(const PlanningProblem& problem, const Collective&
   for (const Block& block : blocks) {
     for (const HopPath& path : block.paths) transfers += path.size();
   }
-  if (transfers > most_transfers) {
+  if (transfers > max_transfers) {
     return fail(ErrorCode::too_large, "pairwise would need " + std::to_string(transfers) + " transfers",
                 "plan for fewer ranks");
   }

@@ -11,7 +11,7 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::uint32_t most_centers = 64;  ///< Ranks that are tried.
+constexpr std::uint32_t max_centers = 64;  ///< Ranks that are tried.
 
 }  // namespace
 
@@ -26,7 +26,7 @@ Result<Schedule> plan_star(const PlanningProblem& problem, const Collective& col
   std::optional<Forest> best;
   std::uint32_t least = 0;
   std::uint32_t tried = 0;
-  for (std::uint32_t i = 0; i < collective.rank_count && tried < most_centers; ++i) {
+  for (std::uint32_t i = 0; i < collective.rank_count && tried < max_centers; ++i) {
     if (!topology.may_relay(Rank(i))) continue;  // The center sends on what it added up.
     ++tried;
     LinkLoads loads(topology.link_count(), 0);

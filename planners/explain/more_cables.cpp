@@ -50,7 +50,7 @@ ClassKey class_key(const Topology& topology, const Cable& cable) {
 
 /// Which cables are taken for one kind.
 Alike find_alike_cables(const Topology& topology, const std::vector<Cable>& cables, const Collective& collective) {
-  if (collective.rank_count >= least_symmetric_ranks) {
+  if (collective.rank_count >= min_symmetric_ranks) {
     // Those of a class, as the search for symmetries would take too long.
     Alike alike;
     std::map<ClassKey, std::uint32_t> number;

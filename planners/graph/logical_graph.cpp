@@ -21,7 +21,7 @@ std::int64_t cost_of(const FoundRoute& route, Bytes size) {
   return cost < dear ? static_cast<std::int64_t>(cost) : dear;
 }
 
-std::int64_t least_hop_cost(const Topology& topology, Bytes size) {
+std::int64_t min_hop_cost(const Topology& topology, Bytes size) {
   std::int64_t least = unreached;
   for (const Link& link : topology.links()) {
     least = std::min(least, cost_of({{}, link.bandwidth(), link.latency}, size));
@@ -35,7 +35,7 @@ LogicalGraph::LogicalGraph(const Topology& topology, Bytes size, std::uint32_t v
     : topology_(&topology),
       size_(size),
       variants_(variants),
-      least_cost_(least_hop_cost(topology, size)),
+      min_cost_(min_hop_cost(topology, size)),
       by_rank_(std::make_unique<RankHops[]>(topology.rank_count())) {}
 
 void LogicalGraph::search(Rank from, RankHops& found) const {
@@ -138,7 +138,7 @@ class TreeSearch {
       passed_cost_ = from.cost;
       find_dearest();
     }
-    if (dearest_ < from.cost + graph_.least_cost()) return;
+    if (dearest_ < from.cost + graph_.min_cost()) return;
     const std::span<const Hop> hops = graph_.hops(rank);
     for (const std::uint32_t number : graph_.cheapest_hops(rank)) {
       const Hop& hop = hops[number];

@@ -36,13 +36,13 @@ class LogicalGraph {
   /// The hops from rank to rank; empty when they have no direct route.
   [[nodiscard]] std::span<const Hop> hops(Rank from, Rank to) const;
   /// No hop costs less.
-  [[nodiscard]] std::int64_t least_cost() const { return least_cost_; }
+  [[nodiscard]] std::int64_t min_cost() const { return min_cost_; }
 
  private:
   const Topology* topology_;
   Bytes size_;
   std::uint32_t variants_;
-  std::int64_t least_cost_ = 0;
+  std::int64_t min_cost_ = 0;
   struct RankHops {
     std::once_flag search;
     std::vector<Hop> hops;

@@ -13,7 +13,7 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::size_t most_ordered_groups = 1024;
+constexpr std::size_t max_ordered_groups = 1024;
 
 /// The ranks by the set of nodes that they are in, sets in the order of their first ranks.
 std::vector<std::vector<Rank>> joined_ranks(const Topology& topology, DisjointSets& joined) {
@@ -32,7 +32,7 @@ std::vector<std::vector<Rank>> joined_ranks(const Topology& topology, DisjointSe
 /// machines are alike and the links between them have at most half the rate; where that is so at several rates, where
 /// they fall off most. One group where it is nowhere so.
 std::vector<std::vector<Rank>> groups_by_rate(const Topology& topology) {
-  constexpr double least_fall = 2;
+  constexpr double min_fall = 2;
   const auto rate = [&](LinkId id) { return topology.link(id).bandwidth().bytes_per_second; };
   std::vector<LinkId> fastest_first;
   for (std::size_t i = 0; i < topology.link_count(); ++i) fastest_first.emplace_back(i);
@@ -44,7 +44,7 @@ std::vector<std::vector<Rank>> groups_by_rate(const Topology& topology) {
     const Link& link = topology.link(fastest_first[i]);
     joined.join(link.tail.value(), link.head.value());
     const double fall = static_cast<double>(rate(fastest_first[i])) / static_cast<double>(rate(fastest_first[i + 1]));
-    if (fall < least_fall || fall < best_fall) continue;
+    if (fall < min_fall || fall < best_fall) continue;
     std::vector<std::vector<Rank>> groups = joined_ranks(topology, joined);
     const std::size_t size = groups.front().size();
     const auto alike = [&](const std::vector<Rank>& group) { return group.size() == size; };
@@ -117,7 +117,7 @@ std::vector<std::uint32_t> index_of_group(const std::vector<std::vector<Rank>>& 
 RankGroups group_ranks(const Topology& topology) {
   std::vector<std::vector<Rank>> groups = groups_by_host(topology);
   std::vector<std::uint32_t> group_of = index_of_group(groups, topology.rank_count());
-  if (groups.size() == 1 || groups.size() > most_ordered_groups) return {std::move(groups), std::move(group_of)};
+  if (groups.size() == 1 || groups.size() > max_ordered_groups) return {std::move(groups), std::move(group_of)};
   std::vector<std::vector<Rank>> ordered;
   std::vector<bool> visited(groups.size(), false);
   std::size_t group = 0;

@@ -56,13 +56,13 @@ void Residual::enter(NodeId node, LinkId link, std::uint32_t level, std::int64_t
 }
 
 template <class VisitRank>
-void Residual::search(Rank from, std::int64_t rate, std::uint32_t most_links, VisitRank visit_rank) const {
+void Residual::search(Rank from, std::int64_t rate, std::uint32_t max_links, VisitRank visit_rank) const {
   ++epoch_;
   const NodeId start = topology_.node_of(from);
   if (node_room(start) < rate) return;
   visits_[start.index()] = {epoch_, 0, node_room(start), LinkId()};
   level_nodes_.assign(1, start);
-  for (std::uint32_t level = 1; level <= most_links && !level_nodes_.empty(); ++level) {
+  for (std::uint32_t level = 1; level <= max_links && !level_nodes_.empty(); ++level) {
     next_nodes_.clear();
     for (const NodeId node : level_nodes_) {
       if (level > 1 && !topology_.rank_of(node).is_none()) continue;
@@ -164,9 +164,9 @@ std::optional<Path> Residual::find_route(Rank from, Rank to, std::int64_t rate) 
   return path;
 }
 
-std::vector<Residual::Reached> Residual::reach(Rank from, std::int64_t rate, std::uint32_t most_links) const {
+std::vector<Residual::Reached> Residual::reach(Rank from, std::int64_t rate, std::uint32_t max_links) const {
   std::vector<Reached> reached;
-  search(from, rate, most_links, [&](Rank rank, std::uint32_t level) {
+  search(from, rate, max_links, [&](Rank rank, std::uint32_t level) {
     reached.push_back({rank, level});
     return false;
   });

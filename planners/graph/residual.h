@@ -39,8 +39,8 @@ class Residual {
     Rank rank;
     std::uint32_t links = 0;  ///< Length of the shortest route.
   };
-  /// The ranks that have such a route from `from`, nearest first, then by rank. Stops behind `most_links` links.
-  [[nodiscard]] std::vector<Reached> reach(Rank from, std::int64_t rate, std::uint32_t most_links) const;
+  /// The ranks that have such a route from `from`, nearest first, then by rank. Stops behind `max_links` links.
+  [[nodiscard]] std::vector<Reached> reach(Rank from, std::int64_t rate, std::uint32_t max_links) const;
 
  private:
   struct Visit {
@@ -52,7 +52,7 @@ class Residual {
 
   /// Breadth first; `visit_rank(rank, level)` says whether to stop.
   template <class VisitRank>
-  void search(Rank from, std::int64_t rate, std::uint32_t most_links, VisitRank visit_rank) const;
+  void search(Rank from, std::int64_t rate, std::uint32_t max_links, VisitRank visit_rank) const;
   void enter(NodeId node, LinkId link, std::uint32_t level, std::int64_t width) const;
   /// What a search from both ends goes on with; costs are the links that its next step looks at.
   struct Front {

@@ -28,7 +28,7 @@ Column joined(const Column& a, const Column& b) {
   Column sum{0, {}, a.edges};
   for (const auto& [index, value] : loads) sum.loads.push_back({index, value});
   sum.height = a.height + b.height;
-  sum.least_height = a.least_height + b.least_height;
+  sum.min_height = a.min_height + b.min_height;
   sum.edges.insert(sum.edges.end(), b.edges.begin(), b.edges.end());
   return sum;
 }

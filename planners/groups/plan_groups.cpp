@@ -24,10 +24,10 @@
 namespace espalier::planners {
 namespace {
 
-constexpr std::size_t most_ranks = 256;
-constexpr std::size_t most_links = 2048;
-constexpr std::uint32_t most_shallow_rounds = 16;  ///< Past these any trees will do.
-constexpr std::int64_t most_factor = std::int64_t{1} << 31;
+constexpr std::size_t max_ranks = 256;
+constexpr std::size_t max_links = 2048;
+constexpr std::uint32_t max_shallow_rounds = 16;  ///< Past these any trees will do.
+constexpr std::int64_t max_factor = std::int64_t{1} << 31;
 
 /// One group's part of the joint program. Columns of its groups are trees of these, in the same order.
 struct Member {
@@ -65,7 +65,7 @@ Result<void> check_groups(std::span<const GroupWork> groups) {
     if (auto checked = check_group(group); !checked) return checked;
     ranks += group.topology.rank_count();
   }
-  if (ranks <= most_ranks && groups.front().topology.link_count() <= most_links) return {};
+  if (ranks <= max_ranks && groups.front().topology.link_count() <= max_links) return {};
   return fail(ErrorCode::too_large,
               fmt::format("groups of {} ranks in all over {} links are past the size that is planned together", ranks,
                           groups.front().topology.link_count()),
@@ -149,7 +149,7 @@ Result<Joint> solve(std::span<const GroupWork> groups, bool shallow) {
     joint.members.back().emplace(make_member(group));
     if (first == nullptr) first = &*joint.members.back();
     common = std::lcm(common, joint.members.back()->blocks);
-    if (common > most_factor) {
+    if (common > max_factor) {
       return fail(ErrorCode::too_large, "the groups' sizes have too large a common multiple", "use equal groups");
     }
   }
@@ -168,7 +168,7 @@ Result<Joint> solve(std::span<const GroupWork> groups, bool shallow) {
   const bool trees = !slices_have_destination(groups.front().collective.kind);
   ColumnLimits limits;
   if (shallow && trees) {
-    limits.rounds = most_shallow_rounds;
+    limits.rounds = max_shallow_rounds;
     limits.shallow = true;
   }
   joint.solution = generate_columns(program, oracle, limits);

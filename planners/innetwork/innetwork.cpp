@@ -13,8 +13,8 @@
 namespace espalier::planners {
 namespace {
 
-constexpr std::size_t most_switch_ranks = 4096;
-constexpr std::size_t most_roots = 1024;
+constexpr std::size_t max_switch_ranks = 4096;
+constexpr std::size_t max_roots = 1024;
 
 /// What keeps a collective from being planned here, or nothing.
 Result<void> check_kind(const Topology& topology, const Collective& collective) {
@@ -86,7 +86,7 @@ Result<Schedule> plan_innetwork(const Topology& topology, const Collective& coll
   if (auto reached = check_reachable(topology); !reached) return tl::unexpected(reached.error());
   const std::size_t ranks = topology.rank_count();
   if (ranks == 1) return schedule_from_trees(collective, topology, "innetwork", {});
-  if (const std::size_t most = slices_have_rank(collective.kind) ? most_roots : most_switch_ranks; ranks > most) {
+  if (const std::size_t most = slices_have_rank(collective.kind) ? max_roots : max_switch_ranks; ranks > most) {
     return fail(ErrorCode::too_large,
                 fmt::format("innetwork plans {} on up to {} ranks", to_string(collective.kind), most),
                 "use the planner packing");

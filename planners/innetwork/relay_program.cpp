@@ -35,8 +35,8 @@ class RelayProgram {
 
   std::vector<WeightedRelayTrees> run() {
     if (!grow_by_load()) return {};
-    const bool small = roots_.size() <= most_groups && topology_.rank_count() <= most_ranks &&
-                       resources_.rates.size() <= most_resources;
+    const bool small =
+        roots_.size() <= max_groups && topology_.rank_count() <= max_ranks && resources_.rates.size() <= max_resources;
     const std::vector<Rational> amounts = small ? solve() : std::vector<Rational>();
     return amounts.empty() ? weigh_by_count() : weigh(amounts);
   }
@@ -44,13 +44,13 @@ class RelayProgram {
  private:
   using Prices = std::vector<double>;
 
-  static constexpr std::size_t most_groups = 64;
-  static constexpr std::size_t most_ranks = 128;
-  static constexpr std::size_t most_resources = 640;
-  static constexpr std::size_t most_free_roots = 64;  ///< All_reduce: roots that are tried.
+  static constexpr std::size_t max_groups = 64;
+  static constexpr std::size_t max_ranks = 128;
+  static constexpr std::size_t max_resources = 640;
+  static constexpr std::size_t max_free_roots = 64;  ///< All_reduce: roots that are tried.
   static constexpr std::int64_t growth_work = 20'000'000;
   static constexpr std::int64_t transfer_budget = 4'000'000;
-  static constexpr std::int64_t most_growth_rounds = 40;
+  static constexpr std::int64_t max_growth_rounds = 40;
   static constexpr int program_rounds = 300;
   static constexpr double sharpness = 12;
   static constexpr double gain_tolerance = 1e-9;
@@ -109,8 +109,8 @@ void RelayProgram::choose_roots(const Collective& collective) {
     const std::size_t count = std::min(nodes.size(), most);
     for (std::size_t i = 0; i < count; ++i) roots_[0].push_back(nodes[i * nodes.size() / count]);
   };
-  add_spread(switches, most_free_roots * 3 / 4);
-  add_spread(ranks, most_free_roots - roots_[0].size());
+  add_spread(switches, max_free_roots * 3 / 4);
+  add_spread(ranks, max_free_roots - roots_[0].size());
 }
 
 std::int64_t RelayProgram::growth_rounds() const {
@@ -121,7 +121,7 @@ std::int64_t RelayProgram::growth_rounds() const {
   const auto links = static_cast<std::int64_t>(topology_.link_count());
   const std::int64_t transfers = ranks * static_cast<std::int64_t>(roots_.size());
   return std::clamp(std::min(growth_work / (trees * links), transfer_budget / transfers), std::int64_t{1},
-                    most_growth_rounds);
+                    max_growth_rounds);
 }
 
 std::optional<TreePair> RelayProgram::grow(NodeId root, std::uint32_t group, const Prices& prices) const {
@@ -271,7 +271,7 @@ std::vector<WeightedRelayTrees> RelayProgram::weigh_by_count() {
 /// Whole numbers in the ratio of the amounts while their common denominator is small; else rounded, every group to the
 /// same sum.
 std::vector<WeightedRelayTrees> RelayProgram::weigh(const std::vector<Rational>& amounts) {
-  constexpr std::int64_t most_exact_units = std::int64_t{1} << 46;
+  constexpr std::int64_t max_exact_units = std::int64_t{1} << 46;
   constexpr std::int64_t rounded_units = std::int64_t{1} << 30;
   std::vector<Rational> sums(roots_.size(), Rational(0));
   for (std::size_t c = 0; c < pairs_.size(); ++c) sums[pairs_[c].column.group] += amounts[c];
@@ -279,9 +279,9 @@ std::vector<WeightedRelayTrees> RelayProgram::weigh(const std::vector<Rational>&
   BigInteger exact_units = 1;
   for (std::size_t c = 0; c < pairs_.size(); ++c) {
     shares.push_back(amounts[c] / sums[pairs_[c].column.group]);
-    if (exact_units <= most_exact_units) exact_units = lcm(exact_units, BigInteger(denominator(shares.back())));
+    if (exact_units <= max_exact_units) exact_units = lcm(exact_units, BigInteger(denominator(shares.back())));
   }
-  const std::int64_t units = exact_units <= most_exact_units ? exact_units.convert_to<std::int64_t>() : rounded_units;
+  const std::int64_t units = exact_units <= max_exact_units ? exact_units.convert_to<std::int64_t>() : rounded_units;
   std::vector<std::int64_t> weights(pairs_.size());
   std::vector<Rational> before(roots_.size(), Rational(0));  // Of each group, the shares so far.
   std::vector<std::int64_t> given(roots_.size(), 0);

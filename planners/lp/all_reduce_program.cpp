@@ -13,8 +13,8 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::size_t most_rank_orbits = 64;
-constexpr std::size_t most_resource_orbits = 640;
+constexpr std::size_t max_rank_orbits = 64;
+constexpr std::size_t max_resource_orbits = 640;
 
 /// Trees of equal weight and the best limit that is known: by prices, where these are quickly found, or one of the
 /// floors that hold for all schedules.
@@ -56,14 +56,14 @@ AllReduceProgram near_program(const PlanningProblem& problem, const PlanContext&
 
 std::shared_ptr<const AllReduceProgram> solve_all_reduce(const PlanningProblem& problem, const PlanContext& context) {
   const Topology& topology = problem.topology();
-  constexpr std::size_t most_ranks = 1024;
+  constexpr std::size_t max_ranks = 1024;
   constexpr std::uint32_t few_groups = 8;
-  constexpr std::uint32_t most_warm_trees = 288;
-  constexpr std::uint32_t least_warm_rounds = 10;
-  if (topology.rank_count() > most_ranks || topology.first_relaying().is_none()) return nullptr;
+  constexpr std::uint32_t max_warm_trees = 288;
+  constexpr std::uint32_t min_warm_rounds = 10;
+  if (topology.rank_count() > max_ranks || topology.first_relaying().is_none()) return nullptr;
   AllReduceProgram program{.orbits = problem.orbit_graph(true, Symmetry::any)};
   const OrbitGraph& orbits = *program.orbits;
-  if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) {
+  if (orbits.ranks.count() > max_rank_orbits || orbits.resources.count() > max_resource_orbits) {
     return std::make_shared<const AllReduceProgram>(near_program(problem, context));
   }
   program.groups = all_reduce_groups(orbits);
@@ -73,7 +73,7 @@ std::shared_ptr<const AllReduceProgram> solve_all_reduce(const PlanningProblem& 
   // With many groups every round brings many trees, and Clp is what takes time.
   const auto groups = static_cast<std::uint32_t>(program.groups.groups.size());
   limits.cheapest_first = groups > few_groups;
-  limits.warm_rounds = std::clamp(most_warm_trees / groups, least_warm_rounds, limits.warm_rounds);
+  limits.warm_rounds = std::clamp(max_warm_trees / groups, min_warm_rounds, limits.warm_rounds);
   limits.on_round = progress_callback(context, "all_reduce", orbits.graph.unit.convert_to<double>());
   std::vector<Column> seeds;
   if (context.known != nullptr) seeds = context.known->seeds(topology, orbits, oracle);

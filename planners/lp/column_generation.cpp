@@ -28,7 +28,7 @@ class Generation {
     ESPALIER_CHECK(limits_.warm_rounds > 0 || !limits_.seeds.empty(), "column generation needs columns to begin with");
     for (const Column& seed : limits_.seeds) add(seed);
     warm_up();
-    if (limits_.most_height != 0) return run_below_height();
+    if (limits_.max_height != 0) return run_below_height();
     for (std::uint32_t round = 0; round < limits_.rounds; ++round) {
       if (!master_.solve()) break;
       const Prices prices = master_prices();
@@ -61,8 +61,8 @@ class Generation {
   /// The amounts of the last solution, exact again, if a little less. As many columns as another gap's width allows
   /// are left out, the least used of every group first: each is paths that data is cut up for.
   void take_rounded() {
-    for (const double least_share : {0.25, 0.12, 0.06, 0.03, 0.01, 0.0}) {
-      auto rounded = round_packing(program_, columns_, master_.amounts(), least_share);
+    for (const double min_share : {0.25, 0.12, 0.06, 0.03, 0.01, 0.0}) {
+      auto rounded = round_packing(program_, columns_, master_.amounts(), min_share);
       if (!rounded) continue;
       solution_.reached = std::move(rounded->reached);
       solution_.parts = std::move(rounded->parts);
@@ -100,7 +100,7 @@ class Generation {
         {round, columns_.size(), master_.throughput(), proves ? told_limit_ : std::numeric_limits<double>::infinity()});
   }
 
-  [[nodiscard]] bool prefers_low() const { return limits_.shallow || limits_.most_height != 0; }
+  [[nodiscard]] bool prefers_low() const { return limits_.shallow || limits_.max_height != 0; }
 
   ColumnSolution finished() {
     if (solution_.attained) solution_.reached = solution_.limit;
@@ -124,7 +124,7 @@ class Generation {
   }
 
   [[nodiscard]] double limit_of(const Prices& prices, const std::vector<double>& costs) const {
-    const double cost = least_unit_cost(program_, costs);
+    const double cost = min_unit_cost(program_, costs);
     return cost > 0 ? std::inner_product(prices.begin(), prices.end(), capacity_.begin(), 0.0) / cost : infinite_limit;
   }
 
@@ -144,7 +144,7 @@ class Generation {
   }
 
   bool add(Column column) {
-    if (limits_.most_height != 0 && column.height > limits_.most_height) return false;
+    if (limits_.max_height != 0 && column.height > limits_.max_height) return false;
     if (!known_.emplace(column.group, column.loads).second) return false;
     master_.add(column);
     columns_.push_back(std::move(column));
@@ -160,7 +160,7 @@ class Generation {
   /// Multiplicative prices: what is fullest becomes dear. Finds columns that spread over the network.
   void warm_up() {
     std::vector<double> filled(capacity_.size(), 0);
-    if (limits_.most_height != 0) {
+    if (limits_.max_height != 0) {
       const Prices even(capacity_.size(), 1.0);
       for (Column& column : oracle_.shallow(even, lowest_weight).columns) add(std::move(column));
     }
@@ -280,7 +280,7 @@ class Generation {
       if (program_.capacity[r] == 0) whole[r] += sum * no_room_price;
     }
     PricedColumns<BigInteger> priced = oracle_.cheapest(whole);
-    const BigInteger cost = least_unit_cost(program_, priced.costs);
+    const BigInteger cost = min_unit_cost(program_, priced.costs);
     if (cost > 0) {
       const Rational limit(total, cost);
       if (solution_.prices.empty() || limit < solution_.limit) {

@@ -19,10 +19,10 @@ struct Column {
   std::vector<Entry> loads;          ///< By resource.
   std::vector<std::uint32_t> edges;  ///< The edges it uses, path after path; for whoever builds trees from it.
   std::uint32_t height = 1;          ///< Edges from rank to rank on its longest path.
-  std::uint32_t least_height = 1;    ///< No column of its group is less high.
+  std::uint32_t min_height = 1;      ///< No column of its group is less high.
 
   /// How much higher it is than it has to be, in parts of that height.
-  [[nodiscard]] double excess() const { return static_cast<double>(height - least_height) / least_height; }
+  [[nodiscard]] double excess() const { return static_cast<double>(height - min_height) / min_height; }
 };
 
 /// The cheapest column of every group under given prices, and its cost.
@@ -71,7 +71,7 @@ struct MasterProgram {
 
 /// What one unit of throughput costs at least, from the cheapest column of each group.
 template <class Price>
-Price least_unit_cost(const MasterProgram& program, const std::vector<Price>& costs) {
+Price min_unit_cost(const MasterProgram& program, const std::vector<Price>& costs) {
   if (program.sharing == Sharing::equal) return std::accumulate(costs.begin(), costs.end(), Price(0));
   std::vector<Price> family(program.family_count, Price(0));
   for (std::size_t g = 0; g < costs.size(); ++g) family[program.family[g]] += costs[g];
@@ -92,7 +92,7 @@ struct ColumnLimits {
   bool shallow = false;            ///< Of equally good solutions, prefer one of shallow columns.
   bool cheapest_first = false;     ///< Shallow columns come when the cheapest bring no more: sooner at the optimum.
   std::optional<Rational> wanted;  ///< A solution of less throughput is not made shallow.
-  std::uint32_t most_height = 0;   ///< No higher columns, where not 0: the solution is then good, not proven best.
+  std::uint32_t max_height = 0;    ///< No higher columns, where not 0: the solution is then good, not proven best.
   double gap = 0;                  ///< Stops with a solution that may miss twice this part of the limit, where not 0.
   std::span<const Column> seeds;   ///< Columns to begin with. Requires: all groups in it, or some warm rounds.
   std::function<void(const ColumnRound&)> on_round;  ///< Told when a round begins; changes nothing but the time.

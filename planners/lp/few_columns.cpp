@@ -22,7 +22,7 @@ class Thinned {
   }
 
   /// Strikes out until no group uses more than so many; false when Clp fails.
-  bool thin(std::uint32_t most_per_group) {
+  bool thin(std::uint32_t max_per_group) {
     while (is_patient() ? master_.solve() : master_.solve_again()) {
       ++solved_;
       std::vector<double> amounts = master_.amounts();
@@ -32,7 +32,7 @@ class Thinned {
         used[columns_[i].group] += amounts[i] > 0 ? 1U : 0U;
       }
       const auto fullest = std::ranges::max_element(used);
-      if (*fullest <= most_per_group) return true;
+      if (*fullest <= max_per_group) return true;
       strike_least_used(amounts, static_cast<std::uint32_t>(fullest - used.begin()));
       if (is_patient()) continue;
       for (std::uint32_t group = 0; group < used.size(); ++group) {
@@ -85,10 +85,10 @@ class Thinned {
 }  // namespace
 
 std::vector<ColumnSolution> pack_few_columns(const MasterProgram& program, const std::vector<Column>& columns,
-                                             std::span<const std::uint32_t> most_per_group) {
+                                             std::span<const std::uint32_t> max_per_group) {
   std::vector<ColumnSolution> solutions;
   Thinned thinned(program, columns);
-  for (const std::uint32_t most : most_per_group) {
+  for (const std::uint32_t most : max_per_group) {
     auto solution = thinned.thin(most) ? thinned.solution() : std::nullopt;
     if (!solution) break;
     solutions.push_back(*std::move(solution));
@@ -118,7 +118,7 @@ std::optional<RoundedPacking> pack_shares(const MasterProgram& program, std::spa
 }
 
 std::optional<RoundedPacking> round_packing(const MasterProgram& program, std::span<const Column> columns,
-                                            std::vector<double> amounts, double least_share) {
+                                            std::vector<double> amounts, double min_share) {
   constexpr std::int64_t steps = std::int64_t{1} << 24U;
   std::vector<double> most(program.family.size(), 0);
   std::vector<double> all(program.family.size(), 0);
@@ -130,7 +130,7 @@ std::optional<RoundedPacking> round_packing(const MasterProgram& program, std::s
   std::vector<double> sums(program.family.size(), 0);
   for (std::size_t i = 0; i < amounts.size(); ++i) {
     const std::uint32_t group = columns[i].group;
-    if (amounts[i] < std::min(least_share * all[group], most[group])) amounts[i] = 0;
+    if (amounts[i] < std::min(min_share * all[group], most[group])) amounts[i] = 0;
     sums[group] += amounts[i];
   }
   std::vector<std::int64_t> shares(amounts.size(), 0);

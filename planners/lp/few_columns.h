@@ -16,7 +16,7 @@ namespace espalier::planners {
 /// reaches. Fewer of them when a group has no column, or Clp fails.
 /// Requires: numbers that fall, 1 at least.
 std::vector<ColumnSolution> pack_few_columns(const MasterProgram& program, const std::vector<Column>& columns,
-                                             std::span<const std::uint32_t> most_per_group);
+                                             std::span<const std::uint32_t> max_per_group);
 
 /// Columns with exact amounts.
 struct RoundedPacking {
@@ -31,6 +31,6 @@ std::optional<RoundedPacking> pack_shares(const MasterProgram& program, std::spa
 
 /// The same for amounts, by column, in small fractions of what each group carries, without those below a share of it.
 std::optional<RoundedPacking> round_packing(const MasterProgram& program, std::span<const Column> columns,
-                                            std::vector<double> amounts, double least_share);
+                                            std::vector<double> amounts, double min_share);
 
 }  // namespace espalier::planners

@@ -37,11 +37,11 @@ struct FlowProgram {
 /// priced.
 inline constexpr double near_flow_gap = 0.01;
 inline bool is_near_flow_size(const OrbitGraph& orbits) {
-  constexpr std::size_t most_rank_orbits = 512;
-  constexpr std::size_t most_resource_orbits = 8192;
-  constexpr std::size_t most_edges_passed = 1'000'000;
-  return orbits.ranks.count() <= most_rank_orbits && orbits.resources.count() <= most_resource_orbits &&
-         orbits.ranks.count() * orbits.graph.edges.size() <= most_edges_passed;
+  constexpr std::size_t max_rank_orbits = 512;
+  constexpr std::size_t max_resource_orbits = 8192;
+  constexpr std::size_t max_edges_passed = 1'000'000;
+  return orbits.ranks.count() <= max_rank_orbits && orbits.resources.count() <= max_resource_orbits &&
+         orbits.ranks.count() * orbits.graph.edges.size() <= max_edges_passed;
 }
 
 /// Requires: every rank reaches every other; a graph without automorphisms unless the demands keep symmetry, and not

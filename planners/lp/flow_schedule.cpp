@@ -12,7 +12,7 @@ namespace espalier::planners {
 namespace {
 
 /// Of a block, a path that carries less is left out.
-constexpr double least_share = 0.004;
+constexpr double min_share = 0.004;
 
 /// The columns of one source, as trees of hops.
 class SourceTrees {
@@ -42,7 +42,7 @@ class SourceTrees {
     std::vector<std::pair<std::vector<RankPath>, double>> paths;
     for (auto& [edges, path] : by_edges) paths.push_back(std::move(path));
     std::ranges::stable_sort(paths, std::greater<>(), [](const auto& path) { return path.second; });
-    while (paths.size() > 1 && paths.back().second < least_share * all) paths.pop_back();
+    while (paths.size() > 1 && paths.back().second < min_share * all) paths.pop_back();
     return paths;
   }
 

@@ -45,18 +45,18 @@ void take_single_paths(FlowProgram& program) {
 /// The program of distinct blocks, solved, at least nearly.
 Result<FlowProgram> flow_program(const PlanningProblem& problem, const Collective& collective,
                                  const PlanContext& context) {
-  constexpr std::size_t most_ranks = 1024;
-  constexpr std::size_t most_exact_rank_orbits = 64;
-  constexpr std::size_t most_exact_resource_orbits = 1024;
+  constexpr std::size_t max_ranks = 1024;
+  constexpr std::size_t max_exact_rank_orbits = 64;
+  constexpr std::size_t max_exact_resource_orbits = 1024;
   const Error too_large = {ErrorCode::too_large,
                            "the network is past the size up to which the best routes are computed",
                            "use the planner pairwise"};
   const Topology& topology = problem.topology();
-  if (topology.rank_count() > most_ranks) return tl::unexpected(too_large);
+  if (topology.rank_count() > max_ranks) return tl::unexpected(too_large);
   const FlowDemands flows = flow_demands(collective);
   const auto orbits = problem.orbit_graph(false, flows.keeps_symmetry ? Symmetry::any : Symmetry::none);
   const bool is_small =
-      orbits->ranks.count() <= most_exact_rank_orbits && orbits->resources.count() <= most_exact_resource_orbits;
+      orbits->ranks.count() <= max_exact_rank_orbits && orbits->resources.count() <= max_exact_resource_orbits;
   if (!is_small && !is_near_flow_size(*orbits)) return tl::unexpected(too_large);
   ColumnLimits limits;
   if (!is_small) limits.gap = near_flow_gap;

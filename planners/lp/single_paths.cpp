@@ -10,10 +10,10 @@
 namespace espalier::planners {
 namespace {
 
-constexpr std::uint32_t most_rounds = 8;
+constexpr std::uint32_t max_rounds = 8;
 constexpr double sharpness = 12;  ///< How much dearer what is full is than what is empty: e to this.
-constexpr double most_exponent = 300;
-constexpr double most_work = 5e7;  ///< Demands x ranks x edges.
+constexpr double max_exponent = 300;
+constexpr double max_work = 5e7;  ///< Demands x ranks x edges.
 
 /// The tree of one demand's paths as it grows: every rank is entered by one path from rank to rank.
 struct Growing {
@@ -51,7 +51,7 @@ class BlockPlacer {
   void renew_lengths() {
     std::vector<double> prices(part_.size());
     for (std::size_t r = 0; r < prices.size(); ++r) {
-      prices[r] = part_[r] * std::exp(std::min(most_exponent, sharpness * (fullness(r) + history_[r])));
+      prices[r] = part_[r] * std::exp(std::min(max_exponent, sharpness * (fullness(r) + history_[r])));
     }
     lengths_ = edge_lengths<double>(orbits_, prices);
   }
@@ -143,12 +143,12 @@ std::optional<RoundedPacking> find_single_paths(const OrbitGraph& orbits, const 
                                                 const Rational& limit) {
   const double work =
       static_cast<double>(demands.size()) * orbits.graph.rank_count() * static_cast<double>(orbits.graph.edges.size());
-  if (work > most_work) return std::nullopt;
+  if (work > max_work) return std::nullopt;
   const MasterProgram program = FlowOracle(orbits, demands).program();
   const std::vector<std::int64_t> shares(demands.size(), 1);
   BlockPlacer placer(orbits, demands, limit.convert_to<double>());
   std::optional<RoundedPacking> best;
-  for (std::uint32_t round = 0; round < most_rounds; ++round) {
+  for (std::uint32_t round = 0; round < max_rounds; ++round) {
     const auto columns = placer.place();
     if (!columns) break;
     auto packing = pack_shares(program, *columns, shares, 1);

@@ -91,7 +91,7 @@ class SendTrees {
         far.push_back(other);
         continue;
       }
-      tree.edges.push_back({root, other, least_loaded(root, other).links});
+      tree.edges.push_back({root, other, min_loaded(root, other).links});
       count(tree.edges.back().links, 1);
     }
     for (const Rank other : far) {
@@ -154,7 +154,7 @@ class SendTrees {
     return found;
   }
 
-  [[nodiscard]] const Hop& least_loaded(Rank near, Rank far) const {
+  [[nodiscard]] const Hop& min_loaded(Rank near, Rank far) const {
     const std::vector<const Hop*> hops = cheapest(hops_between(near, far));
     return **std::ranges::min_element(hops, {}, [&](const Hop* hop) { return fullness_of(hop->links).fullest; });
   }
@@ -172,7 +172,7 @@ class SendTrees {
   Fullness choose_relay(const Arborescence& tree, TreeEdge& edge) {
     std::optional<Fullness> least;
     for (const Rank relay : relays_between(tree.root, edge.child)) {
-      const Hop& hop = least_loaded(relay, edge.child);
+      const Hop& hop = min_loaded(relay, edge.child);
       const Fullness to = fullness_of(links_to(tree, relay)), from = fullness_of(hop.links);
       const Fullness both{std::max(to.fullest, from.fullest), to.sum + from.sum};
       if (least && !(both < *least)) continue;

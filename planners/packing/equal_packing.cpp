@@ -86,8 +86,7 @@ bool has_parallel_arcs(const FlowNetwork& network) {
 }
 
 /// The capacities of the least time, `least` at least, at which the demands pack.
-std::optional<std::vector<std::int64_t>> least_capacities(WholeTrees& trees, const Rational& least,
-                                                          WorkBudget& budget) {
+std::optional<std::vector<std::int64_t>> min_capacities(WholeTrees& trees, const Rational& least, WorkBudget& budget) {
   constexpr int max_doublings = 10;
   auto found = trees.capacities_at(least, budget);
   if (found) return found;
@@ -126,7 +125,7 @@ Result<EqualPacking> equal_packing(const PackingProblem& problem, std::uint32_t 
   WorkBudget budget(max_arcs_passed);
   WholeTrees trees(network, std::move(demands));
   const Rational least(BigInteger(problem.cut.parts) * count, BigInteger(problem.cut.capacity));
-  const auto capacities = least_capacities(trees, least, budget);
+  const auto capacities = min_capacities(trees, least, budget);
   const auto too_large = fail(ErrorCode::too_large, "equal trees are more work here than this planner does", "");
   if (budget.is_spent()) return too_large;
   if (!capacities) return fail(ErrorCode::unsupported, "whole trees leave a switch unbalanced", "");

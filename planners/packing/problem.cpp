@@ -12,9 +12,9 @@ namespace espalier::planners {
 namespace {
 
 /// The sum of capacities and of demands stays below this, so that flows fit 64 bits.
-constexpr __int128 most_flow = std::int64_t{1} << 60U;
+constexpr __int128 max_flow = std::int64_t{1} << 60U;
 /// Capacities are refined up to this much below, which leaves room for scaling them to their rate.
-constexpr __int128 most_refined_rate = std::int64_t{1} << 24U;
+constexpr __int128 max_refined_rate = std::int64_t{1} << 24U;
 
 /// The network for trees of one root where some ranks must not relay: nothing leaves these, and the root is like any
 /// other.
@@ -50,7 +50,7 @@ Result<ScaledNetwork> scale_to_rate(const FlowNetwork& network, const CutRate& c
   for (const FlowArc& arc : network.arcs()) sum += arc.capacity / unit * factor;
   __int128 share_sum = 0;
   for (std::size_t rank = 0; rank < network.rank_count(); ++rank) share_sum += share_of(rank);
-  if (sum >= most_flow || demand >= most_flow / share_sum) {
+  if (sum >= max_flow || demand >= max_flow / share_sum) {
     return fail(ErrorCode::too_large, "the link rates have so fine a common divisor that the trees' weights pass 2^60",
                 "round the rates, or use the planner ring or tree");
   }
@@ -66,9 +66,9 @@ Result<ScaledNetwork> scale_to_rate(const FlowNetwork& network, const CutRate& c
 
 /// Multiplies capacities by a power of two where they fit, so that they can shrink in proportion.
 void refine(std::vector<std::int64_t>& capacities) {
-  constexpr int most_doublings = 16;
+  constexpr int max_doublings = 16;
   __int128 sum = std::accumulate(capacities.begin(), capacities.end(), static_cast<__int128>(0));
-  for (int doubling = 0; doubling < most_doublings && sum * 2 < most_flow / most_refined_rate; ++doubling) {
+  for (int doubling = 0; doubling < max_doublings && sum * 2 < max_flow / max_refined_rate; ++doubling) {
     for (std::int64_t& capacity : capacities) capacity *= 2;
     sum *= 2;
   }
@@ -77,12 +77,12 @@ void refine(std::vector<std::int64_t>& capacities) {
 }  // namespace
 
 bool trims_to_cut(const PackingProblem& problem) {
-  constexpr std::int64_t most_arcs_passed = std::int64_t{1} << 26U;  // a second or less
+  constexpr std::int64_t max_arcs_passed = std::int64_t{1} << 26U;  // a second or less
   const FlowNetwork& network = problem.network;
   const bool shares = std::ranges::any_of(
       network.arcs(), [&](const FlowArc& arc) { return arc.link.is_none() && !network.rank_at(arc.tail).is_none(); });
   if (!problem.scaled || !problem.all_relay() || shares) return false;
-  WorkBudget budget(most_arcs_passed);
+  WorkBudget budget(max_arcs_passed);
   return trim_to_balance(network, problem.scaled->capacities, problem.scaled->demands, budget).has_value() &&
          !budget.is_spent();
 }

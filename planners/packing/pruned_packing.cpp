@@ -72,11 +72,11 @@ Result<Halves> make_halves(const PlanningProblem& problem, const Collective& col
 }
 
 std::optional<ColumnSolution> solve(const TreeProgram& program, const PackingLimits& shape) {
-  ColumnSolution solution = program.solve(shape.most_height);
+  ColumnSolution solution = program.solve(shape.max_height);
   if (!solution.attained) return std::nullopt;
   if (shape.equal_trees != 0) return program.with_equal_trees(solution, shape.equal_trees);
-  if (shape.most_trees == 0) return shape.most_height == 0 ? program.with_fewer_trees(solution) : solution;
-  std::vector<ColumnSolution> few = program.with_few_trees(solution, std::span(&shape.most_trees, 1));
+  if (shape.max_trees == 0) return shape.max_height == 0 ? program.with_fewer_trees(solution) : solution;
+  std::vector<ColumnSolution> few = program.with_few_trees(solution, std::span(&shape.max_trees, 1));
   return few.empty() ? std::nullopt : std::optional(std::move(few.front()));
 }
 
@@ -149,8 +149,8 @@ Result<Schedule> plan_equal_trees(const PlanningProblem& problem, const Collecti
   return fail(ErrorCode::unsupported, "no trees of equal weight were found", "allow more or less of them");
 }
 
-std::uint32_t least_height(const Halves& halves) {
-  return std::max(halves.in ? halves.in->least_height() : 0, halves.out ? halves.out->least_height() : 0);
+std::uint32_t min_height(const Halves& halves) {
+  return std::max(halves.in ? halves.in->min_height() : 0, halves.out ? halves.out->min_height() : 0);
 }
 
 /// The lowest trees, then the fewest of that height, that lose no more than the gap. Of an all_reduce the best packing
@@ -161,7 +161,7 @@ Result<Schedule> plan_within_gap(const PlanningProblem& problem, const Collectiv
   Result<Schedule> best = plan_shape(topology, collective, halves, limits);
   if (!best) return best;
   Rational least = compute_loads(*best, topology).time_per_byte;
-  if (collective.kind == CollectiveKind::all_reduce && limits.most_trees == 0 && limits.most_height == 0) {
+  if (collective.kind == CollectiveKind::all_reduce && limits.max_trees == 0 && limits.max_height == 0) {
     Result<Schedule> whole = plan_packing(problem, collective, context);
     const Rational of_whole = whole ? compute_loads(*whole, topology).time_per_byte : least;
     if (least > of_whole * (1 + limits.gap)) return whole;
@@ -175,12 +175,12 @@ Result<Schedule> plan_within_gap(const PlanningProblem& problem, const Collectiv
     best = std::move(next);
     return true;
   };
-  for (std::uint32_t low = least_height(halves); low < shape.height; ++low) {
-    if (improve({.most_trees = limits.most_trees, .most_height = low})) break;
+  for (std::uint32_t low = min_height(halves); low < shape.height; ++low) {
+    if (improve({.max_trees = limits.max_trees, .max_height = low})) break;
   }
   const std::uint32_t height = measure_shape(*best).height;
   for (std::uint32_t few = 1; few < measure_shape(*best).trees_per_root; ++few) {
-    if (improve({.most_trees = few, .most_height = height})) break;
+    if (improve({.max_trees = few, .max_height = height})) break;
   }
   return best;
 }
@@ -193,7 +193,7 @@ struct HalfSolutions {
 };
 
 /// One task for each half and each height, one for each half and all numbers: so many at once.
-std::array<HalfSolutions, 2> solve_halves(const Halves& halves, std::span<const std::uint32_t> most_trees,
+std::array<HalfSolutions, 2> solve_halves(const Halves& halves, std::span<const std::uint32_t> max_trees,
                                           std::uint32_t least, std::size_t heights, unsigned threads) {
   std::array<HalfSolutions, 2> solved;
   for (HalfSolutions& half : solved) half.low.resize(heights);
@@ -203,10 +203,10 @@ std::array<HalfSolutions, 2> solve_halves(const Halves& halves, std::span<const 
     if (!program) return;
     if (task >= 2) {
       const std::size_t low = heights - task / 2;
-      half.low[low] = solve(*program, {.most_height = least + static_cast<std::uint32_t>(low)});
-    } else if (!most_trees.empty()) {
+      half.low[low] = solve(*program, {.max_height = least + static_cast<std::uint32_t>(low)});
+    } else if (!max_trees.empty()) {
       const ColumnSolution solution = program->solve();
-      if (solution.attained) half.few = program->with_few_trees(solution, most_trees);
+      if (solution.attained) half.few = program->with_few_trees(solution, max_trees);
     }
   });
   return solved;
@@ -223,17 +223,17 @@ Result<Schedule> plan_pruned_packing(const PlanningProblem& problem, const Colle
                                      const PackingLimits& limits, const PlanContext& context) {
   const Topology& topology = problem.topology();
   if (topology.rank_count() == 1) return schedule_from_trees(collective, topology, "packing", Forest{});
-  if (limits.exact && limits.most_trees == 0 && limits.most_height == 0 && limits.equal_trees == 0) {
+  if (limits.exact && limits.max_trees == 0 && limits.max_height == 0 && limits.equal_trees == 0) {
     return plan_packing(problem, collective, context);
   }
   if (auto possible = check_limited(topology, collective); !possible) return tl::unexpected(possible.error());
-  if (limits.equal_trees != 0 && limits.most_height == 0) {
+  if (limits.equal_trees != 0 && limits.max_height == 0) {
     return plan_equal_trees(problem, collective, limits.equal_trees, context);
   }
   const auto halves = make_halves(problem, collective, context);
   if (!halves) return tl::unexpected(halves.error());
-  const std::uint32_t least = least_height(*halves);
-  if (limits.most_height != 0 && limits.most_height < least) {
+  const std::uint32_t least = min_height(*halves);
+  if (limits.max_height != 0 && limits.max_height < least) {
     return fail(ErrorCode::unsupported,
                 fmt::format("no tree is lower than {}: that far is the farthest rank from a root", least),
                 fmt::format("allow a height of {} or more", least));
@@ -242,26 +242,26 @@ Result<Schedule> plan_pruned_packing(const PlanningProblem& problem, const Colle
   return plan_shape(topology, collective, *halves, limits);
 }
 
-std::vector<PackingPoint> pareto_packings(const ParallelLinks& asked, const Schedule& best, unsigned threads) {
+std::vector<PackingPoint> pareto_packings(const BundledNetwork& asked, const Schedule& best, unsigned threads) {
   const PlanningOrder order(asked, best.collective);
-  const ParallelLinks& network = order.network();
+  const BundledNetwork& network = order.network();
   const Collective& collective = order.collective();
   const Topology& topology = network.problem().topology();
-  constexpr std::size_t most_ranks = 128;
-  constexpr std::uint32_t most_heights = 4;
+  constexpr std::size_t max_ranks = 128;
+  constexpr std::uint32_t max_heights = 4;
   std::vector<PackingPoint> points;
-  if (topology.rank_count() == 1 || topology.rank_count() > most_ranks) return points;
+  if (topology.rank_count() == 1 || topology.rank_count() > max_ranks) return points;
   const PlanContext context;
   const auto halves = make_halves(network.problem(), collective, context);
   if (!halves) return points;
   std::vector<PackingPoint> all = {{best, compute_loads(best, asked.topology()).time_per_byte, measure_shape(best)}};
   const ScheduleShape shape = all.front().shape;
-  const std::uint32_t least = least_height(*halves);
-  const std::uint32_t heights = shape.height > least ? std::min(shape.height - least, most_heights) : 0;
-  std::vector<std::uint32_t> most_trees;
-  for (std::uint32_t few = 1; few < shape.trees_per_root && few <= 4; few *= 2) most_trees.push_back(few);
-  std::ranges::reverse(most_trees);
-  const std::array<HalfSolutions, 2> solved = solve_halves(*halves, most_trees, least, heights, threads);
+  const std::uint32_t least = min_height(*halves);
+  const std::uint32_t heights = shape.height > least ? std::min(shape.height - least, max_heights) : 0;
+  std::vector<std::uint32_t> max_trees;
+  for (std::uint32_t few = 1; few < shape.trees_per_root && few <= 4; few *= 2) max_trees.push_back(few);
+  std::ranges::reverse(max_trees);
+  const std::array<HalfSolutions, 2> solved = solve_halves(*halves, max_trees, least, heights, threads);
   const auto low_ones = [&](std::size_t low) {
     return schedule_of(topology, collective, *halves,
                        [&](const TreeProgram&, bool inward) { return solved[inward ? 0 : 1].low[low]; });
@@ -273,7 +273,7 @@ std::vector<PackingPoint> pareto_packings(const ParallelLinks& asked, const Sche
     });
   };
   // Low ones first, then those of fewest trees.
-  std::vector<std::optional<PackingPoint>> made(heights + most_trees.size());
+  std::vector<std::optional<PackingPoint>> made(heights + max_trees.size());
   run_parallel(made.size(), threads, [&](std::size_t i) {
     auto schedule = i < heights ? low_ones(i) : few_ones(made.size() - 1 - i);
     if (!schedule) return;

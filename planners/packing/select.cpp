@@ -26,7 +26,7 @@ struct Merit {
   }
 };
 
-std::size_t most_trees(const std::vector<Arborescence>& trees) {
+std::size_t max_trees(const std::vector<Arborescence>& trees) {
   std::map<Rank, std::set<std::vector<std::pair<Rank, Rank>>>> different;
   std::size_t most = 0;
   for (const Arborescence& tree : trees) {
@@ -41,7 +41,7 @@ std::size_t most_trees(const std::vector<Arborescence>& trees) {
 }
 
 Merit merit_of(const Topology& topology, const std::vector<Arborescence>& trees) {
-  Merit merit{load_of(topology, trees), std::max(most_routed_trees(trees), enough_routed_trees), 0, most_trees(trees)};
+  Merit merit{load_of(topology, trees), std::max(max_routed_trees(trees), enough_routed_trees), 0, max_trees(trees)};
   for (const Arborescence& tree : trees) merit.depth = std::max(merit.depth, height_of(tree, topology.rank_count()));
   return merit;
 }
@@ -72,7 +72,7 @@ Rational load_of(const Topology& topology, const std::vector<Arborescence>& tree
   return busiest / Rational(BigInteger(sum));
 }
 
-std::size_t most_routed_trees(const std::vector<Arborescence>& trees) {
+std::size_t max_routed_trees(const std::vector<Arborescence>& trees) {
   std::map<Rank, std::size_t> count;
   std::size_t most = 0;
   for (const Arborescence& tree : trees) most = std::max(most, ++count[tree.root]);

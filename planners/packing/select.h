@@ -16,7 +16,7 @@ namespace espalier::planners {
 inline constexpr std::size_t enough_routed_trees = 16;
 
 /// The most routed trees that one root has.
-std::size_t most_routed_trees(const std::vector<Arborescence>& trees);
+std::size_t max_routed_trees(const std::vector<Arborescence>& trees);
 
 /// How long the busiest link or backplane is busy, in seconds for all weights together as one unit.
 Rational load_of(const Topology& topology, const std::vector<Arborescence>& trees);

@@ -15,7 +15,7 @@ template <class Price>
 class HeldKarp {
  public:
   HeldKarp(std::span<const Price> cost, std::uint32_t n) : others_(n - 1) {
-    ESPALIER_CHECK(2 <= n && n <= most_held_karp_vertices, "cheapest cycles are for 2 to 16 vertices");
+    ESPALIER_CHECK(2 <= n && n <= max_held_karp_vertices, "cheapest cycles are for 2 to 16 vertices");
     const auto arc = [&](std::uint32_t u, std::uint32_t v) -> const Price& { return cost[std::size_t{u} * n + v]; };
     Price sum(1);
     for (std::uint32_t v = 1; v < n; ++v) {
@@ -90,8 +90,8 @@ class SegmentExchange {
       : cost_(cost), n_(order.size()), order_(std::move(order)) {}
 
   std::vector<std::uint32_t> run() {
-    constexpr int most_rounds = 64;
-    for (int round = 0; round < most_rounds && improve(); ++round) {
+    constexpr int max_rounds = 64;
+    for (int round = 0; round < max_rounds && improve(); ++round) {
     }
     return std::move(order_);
   }
@@ -114,7 +114,7 @@ class SegmentExchange {
       const double saved = arc(i, i + 1) + arc(j, j + 1) - arc(i, j + 1);
       for (std::size_t k = j + 1; k < n_; ++k) {
         const double gain = saved + arc(k, k + 1) - arc(k, i + 1) - arc(j, k + 1);
-        if (gain <= least_gain * arc(i, i + 1)) continue;
+        if (gain <= min_gain * arc(i, i + 1)) continue;
         const auto at = [&](std::size_t place) { return order_.begin() + static_cast<std::ptrdiff_t>(place); };
         std::rotate(at(i + 1), at(j + 1), at(k + 1));
         return true;
@@ -123,7 +123,7 @@ class SegmentExchange {
     return false;
   }
 
-  static constexpr double least_gain = 1e-9;  ///< Of the first arc: rounding must not make this go round for ever.
+  static constexpr double min_gain = 1e-9;  ///< Of the first arc: rounding must not make this go round for ever.
   std::span<const double> cost_;
   std::size_t n_;
   std::vector<std::uint32_t> order_;
@@ -177,10 +177,10 @@ std::vector<std::uint32_t> improve_cycle(std::span<const double> cost, std::vect
 }
 
 std::vector<std::vector<std::uint32_t>> cheap_cycles(std::span<const double> cost, std::uint32_t n) {
-  constexpr std::uint32_t most_starts = 4;
+  constexpr std::uint32_t max_starts = 4;
   std::vector<std::pair<double, std::vector<std::uint32_t>>> found;
-  for (std::uint32_t i = 0; i < std::min(most_starts, n); ++i) {
-    std::vector<std::uint32_t> order = improve_cycle(cost, nearest_next(cost, n, i * n / most_starts));
+  for (std::uint32_t i = 0; i < std::min(max_starts, n); ++i) {
+    std::vector<std::uint32_t> order = improve_cycle(cost, nearest_next(cost, n, i * n / max_starts));
     found.emplace_back(cost_of(cost, order), std::move(order));
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

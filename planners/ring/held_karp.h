@@ -9,11 +9,11 @@
 namespace espalier::planners {
 
 /// Up to here a cheapest cycle is found exactly.
-inline constexpr std::uint32_t most_held_karp_vertices = 16;
+inline constexpr std::uint32_t max_held_karp_vertices = 16;
 
 /// A cheapest directed cycle through all of n vertices, in order from vertex 0 on. `cost` has n x n entries, row by
 /// row: cost[u * n + v] is that of the arc from u to v; the diagonal plays no part. Ties go to the lowest numbers.
-/// Requires: 2 to `most_held_karp_vertices` vertices, costs that are not negative.
+/// Requires: 2 to `max_held_karp_vertices` vertices, costs that are not negative.
 /// Cost: 2^n n^2 / 8 additions; 16 vertices take some milliseconds.
 /// Source: M. Held, R. M. Karp, "A dynamic programming approach to sequencing problems", J. SIAM 10(1), 1962.
 std::vector<std::uint32_t> cheapest_cycle(std::span<const double> cost, std::uint32_t n);

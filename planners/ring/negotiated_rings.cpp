@@ -58,8 +58,8 @@ class Negotiation {
 
   /// The rings' cycles, or none.
   std::vector<Column> run() {
-    constexpr int most_rounds = 200;
-    for (int round = 0; round < most_rounds; ++round) {
+    constexpr int max_rounds = 200;
+    for (int round = 0; round < max_rounds; ++round) {
       for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
         if (round > 0 && !meets_overfull(rings_[ring])) continue;
         if (!work_.spend() || !lay_out(ring)) return {};

@@ -30,7 +30,7 @@ class RingFinder {
     best_.rings = search_whole_rings(topology_, groups, limit);
     if (reaches(limit) || find_one_way(limit) || find_tiled(groups, limit)) return finish(limit);
     RingSet fractions = good_fractional_rings(topology_);
-    if (!reaches(fractions, limit) && topology_.rank_count() <= most_held_karp_vertices) {
+    if (!reaches(fractions, limit) && topology_.rank_count() <= max_held_karp_vertices) {
       if (std::optional<RingSet> optimum = best_fractional_rings(topology_)) {
         limit = optimum->limit;
         fractions = *std::move(optimum);
@@ -40,17 +40,17 @@ class RingFinder {
       const std::size_t fewer = fractions.rings.size() - 1;
       const Rational goal = reaches(fractions, limit) ? limit : fractions.rate();
       best_ = std::move(fractions);
-      find_fewer(goal, std::min(most_equal_rings, fewer));
+      find_fewer(goal, std::min(max_equal_rings, fewer));
     }
     best_.is_best = limit == 0;
     return best_.is_best ? std::move(best_) : finish(limit);
   }
 
  private:
-  static constexpr std::size_t most_ranks_one_way = 64;
-  static constexpr std::size_t most_equal_rings = 32;
+  static constexpr std::size_t max_ranks_one_way = 64;
+  static constexpr std::size_t max_equal_rings = 32;
   static constexpr std::int64_t steps_per_set = 1 << 17;
-  static constexpr std::int64_t most_negotiation_steps = 2048;
+  static constexpr std::int64_t max_negotiation_steps = 2048;
   static constexpr std::int64_t negotiation_work = std::int64_t{1} << 27;
 
   static bool reaches(const RingSet& set, const Rational& limit) {
@@ -71,15 +71,15 @@ class RingFinder {
 
   /// Rings over whole links that are no pairs with their reverse, as many as the limit allows or a few less.
   bool find_one_way(const Rational& limit) {
-    if (!is_direct(topology_) || topology_.rank_count() > most_ranks_one_way) return false;
-    constexpr std::size_t most_less = 2;
+    if (!is_direct(topology_) || topology_.rank_count() > max_ranks_one_way) return false;
+    constexpr std::size_t max_less = 2;
     for (const std::int64_t rate : whole_rates(topology_)) {
       const Rational times = limit / rate;
       const BigInteger most = numerator(times) / denominator(times);
-      if (most == 0 || most > most_equal_rings) continue;
+      if (most == 0 || most > max_equal_rings) continue;
       const auto count = most.convert_to<std::size_t>();
       for (std::size_t less = 0;
-           less <= most_less && less < count && best_.rate() < Rational(BigInteger(rate) * (count - less)); ++less) {
+           less <= max_less && less < count && best_.rate() < Rational(BigInteger(rate) * (count - less)); ++less) {
         WorkBudget work(steps_per_set);
         if (auto set = find_equal_rings(topology_, rate, count - less, work)) take_better(*std::move(set));
       }
@@ -92,7 +92,7 @@ class RingFinder {
   bool find_tiled(const RankGroups& groups, const Rational& limit) {
     const std::size_t size = groups.groups.front().size();
     const auto alike = [&](const std::vector<Rank>& group) { return group.size() == size; };
-    if (!groups.two_levels() || groups.groups.size() == 2 || 2 * size > most_ranks_one_way) return false;
+    if (!groups.two_levels() || groups.groups.size() == 2 || 2 * size > max_ranks_one_way) return false;
     if (!std::ranges::all_of(groups.groups, alike)) return false;
     const MachinePair pair = first_pair(topology_, groups);
     if (find_unreachable(pair.topology)) return false;
@@ -104,9 +104,9 @@ class RingFinder {
 
   /// The same rate with few rings, all alike.
   void find_fewer(const Rational& rate, std::size_t most) {
-    const bool direct = is_direct(topology_) && topology_.rank_count() <= most_ranks_one_way;
+    const bool direct = is_direct(topology_) && topology_.rank_count() <= max_ranks_one_way;
     const auto ranks = static_cast<std::int64_t>(topology_.rank_count());
-    WorkBudget work(std::min(most_negotiation_steps, negotiation_work / (ranks * ranks * ranks)));
+    WorkBudget work(std::min(max_negotiation_steps, negotiation_work / (ranks * ranks * ranks)));
     for (std::size_t count = 1; count <= most && work.left() > 0; ++count) {
       WorkBudget direct_work(steps_per_set / 8);
       std::optional<RingSet> set;

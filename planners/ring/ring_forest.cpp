@@ -25,7 +25,7 @@ Arborescence path_tree(const Ring& ring, std::size_t root_place, bool out) {
 /// round all of them: the same load within one part in the number of ranks, with fewer transfers.
 constexpr std::size_t many_transfers = std::size_t{1} << 21U;
 
-constexpr std::int64_t most_weight = std::int64_t{1} << 44;
+constexpr std::int64_t max_weight = std::int64_t{1} << 44;
 
 class RingForest {
  public:
@@ -35,7 +35,7 @@ class RingForest {
     std::int64_t sum = 0;
     for (const Ring& ring : rings) sum += ring.rate / divisor;
     // Schedules count units in 62 bits, every rank having as many; weights too fine for that lose their last bits.
-    for (; sum > most_weight; sum /= 2) divisor *= 2;
+    for (; sum > max_weight; sum /= 2) divisor *= 2;
     for (const Ring& ring : rings) weights_.push_back(std::max<std::int64_t>(1, ring.rate / divisor));
     const std::size_t n = collective.rank_count;
     const bool equal = std::all_of(weights_.begin(), weights_.end(), [](std::int64_t weight) { return weight == 1; });

@@ -74,13 +74,13 @@ class LinkChooser {
 /// The seconds in which every piece carries a whole number of bytes; 0 when that is too long.
 std::int64_t common_period(const std::vector<RingPiece>& pieces) {
   constexpr std::int64_t longest = std::int64_t{1} << 20;
-  const BigInteger most_bytes = BigInteger(1) << 62;
+  const BigInteger max_bytes = BigInteger(1) << 62;
   Rational sum = 0;
   for (const RingPiece& piece : pieces) sum += piece.rate;
   BigInteger period = 1;
   for (const RingPiece& piece : pieces) {
     period = lcm(period, BigInteger(denominator(piece.rate)));
-    if (period > longest || sum * period > most_bytes) return 0;
+    if (period > longest || sum * period > max_bytes) return 0;
   }
   return period.convert_to<std::int64_t>();
 }

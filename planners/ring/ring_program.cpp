@@ -44,7 +44,7 @@ bool RingOracle::has_cycle(const ResourceGraph& graph) {
 }
 
 std::optional<RingSet> best_fractional_rings(const Topology& topology) {
-  if (topology.rank_count() < 2 || topology.rank_count() > most_held_karp_vertices) return std::nullopt;
+  if (topology.rank_count() < 2 || topology.rank_count() > max_held_karp_vertices) return std::nullopt;
   const ResourceGraph graph = make_resource_graph(topology, false);
   if (!RingOracle::has_cycle(graph)) return RingSet{};
   const RingOracle oracle(graph);
@@ -78,7 +78,7 @@ class CheapGeneration {
   std::vector<ColumnSolution::Part> run() {
     if (!warm_up()) return {};
     const auto ranks = static_cast<std::int64_t>(graph_.rank_count());
-    const std::int64_t rounds = std::min(most_rounds, work_limit / (ranks * ranks * ranks));
+    const std::int64_t rounds = std::min(max_rounds, work_limit / (ranks * ranks * ranks));
     // Dual prices jump from one solution to the next: cycles are sought at smoothed ones (P. Neame, "Nonsmooth dual
     // methods in integer programming", 2000), and at the program's own only where these find nothing.
     std::vector<double> smoothed;
@@ -126,7 +126,7 @@ class CheapGeneration {
       if (!is_whole(hops, order)) continue;
       Column column = cycle_column(graph_, hops, order);
       if (std::exchange(cheapest, false)) last_ = column;
-      if (if_gaining && master_.gain(column) <= least_gain) continue;
+      if (if_gaining && master_.gain(column) <= min_gain) continue;
       if (!known_.insert(column.loads).second) continue;
       master_.add(column);
       columns_.push_back(std::move(column));
@@ -135,11 +135,11 @@ class CheapGeneration {
     return added;
   }
 
-  static constexpr std::int64_t most_rounds = 300;
+  static constexpr std::int64_t max_rounds = 300;
   static constexpr std::int64_t work_limit = std::int64_t{1} << 26;
   static constexpr int warm_rounds = 24;
   static constexpr double sharpness = 12;
-  static constexpr double least_gain = 1e-6;
+  static constexpr double min_gain = 1e-6;
 
   const ResourceGraph& graph_;
   MasterProgram program_;
@@ -152,8 +152,8 @@ class CheapGeneration {
 }  // namespace
 
 RingSet good_fractional_rings(const Topology& topology) {
-  constexpr std::size_t most_ranks = 128;
-  if (topology.rank_count() < 2 || topology.rank_count() > most_ranks) return {};
+  constexpr std::size_t max_ranks = 128;
+  if (topology.rank_count() < 2 || topology.rank_count() > max_ranks) return {};
   const ResourceGraph graph = make_resource_graph(topology, true);
   std::vector<ColumnSolution::Part> parts = CheapGeneration(graph).run();
   if (graph.mirrored) add_mirror_images(graph, parts);

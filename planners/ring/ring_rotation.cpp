@@ -14,10 +14,10 @@ class Rotation {
       : residual_(residual), rate_(rate), work_(work), rank_count_(residual.topology().rank_count()) {}
 
   std::vector<Ring> run() {
-    constexpr std::uint64_t most_attempts = 64;
-    const std::size_t most = most_rings(residual_, rate_, true);
+    constexpr std::uint64_t max_attempts = 64;
+    const std::size_t most = max_rings(residual_, rate_, true);
     std::vector<Ring> best;
-    for (std::uint64_t seed = 0; seed < most_attempts && best.size() < most && work_.left() > 0; ++seed) {
+    for (std::uint64_t seed = 0; seed < max_attempts && best.size() < most && work_.left() > 0; ++seed) {
       random_ = Random(seed);
       std::vector<Ring> found = attempt();
       if (found.empty()) work_.spend(static_cast<std::int64_t>(rank_count_));
@@ -69,8 +69,8 @@ class Rotation {
     path_.assign(1, Rank(random_.below(rank_count_)));
     place_.assign(rank_count_, rank_count_);
     place_[path_.front().index()] = 0;
-    const std::size_t most_rotations = 40 * rank_count_;
-    for (std::size_t rotations = 0; rotations < most_rotations;) {
+    const std::size_t max_rotations = 40 * rank_count_;
+    for (std::size_t rotations = 0; rotations < max_rotations;) {
       if (append()) continue;
       if (path_.size() == rank_count_ && adjacent(path_.back(), path_.front())) return true;
       if (!work_.spend(static_cast<std::int64_t>(path_.size() / 4 + 1))) return false;

@@ -30,7 +30,7 @@ class RingSearch {
   }
 
   std::vector<Ring> run() {
-    most_ = most_rings(residual_, rate_, both_ways_);
+    most_ = max_rings(residual_, rate_, both_ways_);
     if (most_ > 0 && all_reached()) start_ring();
     return std::move(best_);
   }
@@ -46,13 +46,13 @@ class RingSearch {
   /// Nearest first, then in a circle from the rank itself on.
   [[nodiscard]] std::vector<Residual::Reached> neighbours_of(Rank rank) const {
     constexpr std::uint32_t any_length = std::numeric_limits<std::uint32_t>::max() - 1;
-    constexpr std::size_t most_neighbours = 64;
+    constexpr std::size_t max_neighbours = 64;
     std::vector<Residual::Reached> reached = residual_.reach(rank, rate_, any_length);
     const auto around = [&](Rank other) { return (other.index() + rank_count_ - rank.index()) % rank_count_; };
     std::sort(reached.begin(), reached.end(), [&](const Residual::Reached& a, const Residual::Reached& b) {
       return a.links != b.links ? a.links < b.links : around(a.rank) < around(b.rank);
     });
-    if (reached.size() > most_neighbours) reached.resize(most_neighbours);
+    if (reached.size() > max_neighbours) reached.resize(max_neighbours);
     return reached;
   }
 
@@ -79,7 +79,7 @@ class RingSearch {
 
   /// Searches the rest of the set; true when the whole search is over.
   bool start_ring() {
-    if (ring_count() + most_rings(residual_, rate_, both_ways_) <= best_.size()) return false;
+    if (ring_count() + max_rings(residual_, rate_, both_ways_) <= best_.size()) return false;
     std::vector<Step> outer;
     std::swap(outer, steps_);
     on_path_.assign(rank_count_, false);
@@ -206,7 +206,7 @@ class RingSearch {
 
 }  // namespace
 
-std::size_t most_rings(const Residual& residual, std::int64_t rate, bool both_ways) {
+std::size_t max_rings(const Residual& residual, std::int64_t rate, bool both_ways) {
   const Topology& topology = residual.topology();
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (std::size_t i = 0; i < topology.rank_count(); ++i) {

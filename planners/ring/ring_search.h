@@ -12,7 +12,7 @@ namespace espalier::planners {
 
 /// The most rings of this rate that any search could find: each takes one link into and one out of every rank, or two
 /// of each when it also runs backwards.
-std::size_t most_rings(const Residual& residual, std::int64_t rate, bool both_ways);
+std::size_t max_rings(const Residual& residual, std::int64_t rate, bool both_ways);
 
 /// As many rings of `rate` as depth-first search with backtracking over ring sets finds in what is left; all of them
 /// when the work limit is not reached. With `both_ways` every ring comes with its reverse.

@@ -15,11 +15,11 @@ namespace {
 /// where these are more than walks are worth.
 bool deal_ring(const Ring& ring, const Collective& collective, const StrandCuts& strands,
                std::vector<RingWalk>& walks) {
-  constexpr std::size_t most_pieces = 64;
+  constexpr std::size_t max_pieces = 64;
   std::vector<LinkId> all;
   for (const Path& hop : ring.hops) all.insert(all.end(), hop.begin(), hop.end());
   std::vector<std::int64_t> ends = strands.cuts(all);
-  if (ends.size() >= most_pieces) return false;
+  if (ends.size() >= max_pieces) return false;
   ends.push_back(strands.whole());
   std::int64_t begin = 0;
   for (std::uint32_t piece = 0; piece < ends.size(); ++piece) {

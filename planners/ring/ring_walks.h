@@ -19,11 +19,11 @@ struct WalkedRings {
 };
 
 /// From this many ranks on walking a ring is worth asking for; with fewer its schedule is stored in no time.
-inline constexpr std::size_t least_walked_ranks = 128;
+inline constexpr std::size_t min_walked_ranks = 128;
 
 /// From this many ranks on rings are walked also where that is not exactly what the stored schedule gives, which would
 /// have over eight million transfers.
-inline constexpr std::size_t most_stored_ranks = 2048;
+inline constexpr std::size_t max_stored_ranks = 2048;
 
 /// The rings that `plan_ring` stores, or deals shards to, to be walked instead.
 /// Errors: as plan_ring; unsupported for collectives other than all_reduce, reduce_scatter and all_gather with equal

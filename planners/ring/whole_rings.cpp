@@ -72,7 +72,7 @@ class WholeRings {
   std::vector<Ring> through_ranks(Residual& residual, std::int64_t rate) {
     if (topology_.rank_count() > 2) {
       std::vector<Ring> rings = search(residual, rate, true);
-      if (!is_small() && rings.size() < most_rings(residual, rate, true)) {
+      if (!is_small() && rings.size() < max_rings(residual, rate, true)) {
         WorkBudget work = steps_per_rank(1 << 14);
         std::vector<Ring> rotated = rotate_rings(residual, rate, work);
         if (rotated.size() > rings.size()) rings = std::move(rotated);
@@ -94,10 +94,10 @@ class WholeRings {
   /// Fills what the first rings left with slower ones, as long as each adds a share worth a channel of its own.
   void add_more(Residual& residual, const std::vector<std::int64_t>& rates, Strategy strategy,
                 std::vector<Ring>& rings) {
-    constexpr std::int64_t least_share = 32;
+    constexpr std::int64_t min_share = 32;
     for (const std::int64_t rate : rates) {
       if (total_rate(rings) >= most_) return;
-      if (rate > rings.front().rate || rate * least_share < total_rate(rings)) continue;
+      if (rate > rings.front().rate || rate * min_share < total_rate(rings)) continue;
       for (Ring& ring : (this->*strategy)(residual, rate)) {
         take(residual, ring, ring.rate);
         rings.push_back(std::move(ring));
@@ -119,16 +119,16 @@ class WholeRings {
   static std::int64_t spare(const Residual& residual, const Ring& ring) {
     std::unordered_map<std::uint32_t, std::int64_t> passes;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    std::int64_t most_passes = 1;
+    std::int64_t max_passes = 1;
     for (const Path& hop : ring.hops) {
       least = std::min(least, residual.room(hop));
-      for (const LinkId link : hop) most_passes = std::max(most_passes, ++passes[link.value()]);
+      for (const LinkId link : hop) max_passes = std::max(max_passes, ++passes[link.value()]);
       for (const LinkId link : hop) {
         const Topology& topology = residual.topology();
         if (topology.node(topology.link(link).head).bandwidth.bytes_per_second != 0) return 0;
       }
     }
-    return least / most_passes;
+    return least / max_passes;
   }
 
   static void take(Residual& residual, const Ring& ring, std::int64_t rate) {
@@ -149,8 +149,8 @@ std::vector<std::int64_t> whole_rates(const Topology& topology) {
   for (const Link& link : topology.links()) rates.push_back(link.bandwidth().bytes_per_second);
   std::sort(rates.begin(), rates.end(), std::greater<>());
   rates.erase(std::unique(rates.begin(), rates.end()), rates.end());
-  constexpr std::size_t most_rates = 12;
-  if (rates.size() > most_rates) rates.resize(most_rates);
+  constexpr std::size_t max_rates = 12;
+  if (rates.size() > max_rates) rates.resize(max_rates);
   return rates;
 }
 

@@ -22,7 +22,7 @@ Candidate candidate_of(std::string_view planner, SymmetricPlan plan, const Topol
 
 tl::unexpected<Error> refusal() {
   return fail(ErrorCode::unsupported,
-              "past " + std::to_string(least_symmetric_ranks - 1) +
+              "past " + std::to_string(min_symmetric_ranks - 1) +
                   " ranks only ring, tree and packing have plans that need not be written down",
               "use the planner packing, or after a failure packing or tree");
 }
@@ -49,7 +49,7 @@ Result<Candidate> nccl_candidate(const Planner& planner, const Topology& topolog
                                  const Bound& bound) {
   if (planner.name != "nccl/ring") {
     return fail(ErrorCode::unsupported,
-                "past " + std::to_string(least_symmetric_ranks - 1) +
+                "past " + std::to_string(min_symmetric_ranks - 1) +
                     " ranks only NCCL's rings have plans that need not be written down",
                 "use nccl/ring, or a part of the machine with --ranks");
   }
@@ -70,7 +70,7 @@ Result<Candidate> ring_candidate(const SymmetricPlan& packing, const Topology& t
 }
 
 /// Plans of the machine before, each repaired.
-Result<Candidates> repaired_candidates(const ParallelLinks& network, const Collective& collective,
+Result<Candidates> repaired_candidates(const BundledNetwork& network, const Collective& collective,
                                        std::span<const Planner> planners, const CandidateOptions& options,
                                        const std::function<void(std::string_view)>& on_start) {
   const LostParts& lost = *options.lost;
@@ -124,7 +124,7 @@ std::optional<Candidate> make_walked_ring(const Topology& topology, const Collec
   return Candidate{"ring", std::move(outline), rings->chunks, std::move(rings->walks), nullptr};
 }
 
-std::optional<Result<Candidates>> make_large_candidates(const ParallelLinks& network, const Collective& collective,
+std::optional<Result<Candidates>> make_large_candidates(const BundledNetwork& network, const Collective& collective,
                                                         std::span<const Planner> planners,
                                                         const CandidateOptions& options,
                                                         const std::function<void(std::string_view)>& on_start) {

@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "planners/bundled_network.h"
 #include "planners/chooser.h"
-#include "planners/parallel_links.h"
 
 namespace espalier::planners {
 
@@ -14,7 +14,7 @@ namespace espalier::planners {
 /// part (symmetric_plan.h); of a machine that has lost something packing and tree of the machine before, repaired
 /// (repaired_plan.h). The bound is proven with the packing. Nothing where the ranks are not alike or the
 /// collective has no such plan: then plans are made as elsewhere. Options and errors as make_candidates.
-std::optional<Result<Candidates>> make_large_candidates(const ParallelLinks& network, const Collective& collective,
+std::optional<Result<Candidates>> make_large_candidates(const BundledNetwork& network, const Collective& collective,
                                                         std::span<const Planner> planners,
                                                         const CandidateOptions& options,
                                                         const std::function<void(std::string_view)>& on_start);

@@ -159,7 +159,7 @@ class MoveSearch {
   }
 
  private:
-  static constexpr std::size_t most_tries = 4000;
+  static constexpr std::size_t max_tries = 4000;
 
   [[nodiscard]] std::uint64_t key(NodeId tail, NodeId head) const {
     return std::uint64_t{tail.value()} << 32U | head.value();
@@ -230,7 +230,7 @@ class MoveSearch {
     }
     is_set_[next] = true;
     for (const Move& move : choices(names_.positions[next].count, order)) {
-      if (++tries_ > most_tries) break;
+      if (++tries_ > max_tries) break;
       moves_[next] = move;
       if (fits_with(static_cast<std::uint32_t>(next)) && extend(order)) return true;
     }

@@ -20,7 +20,7 @@ namespace {
 constexpr double never = std::numeric_limits<double>::infinity();
 
 /// Ranks below a broken edge that are looked at as new tops of what hangs there.
-constexpr std::size_t most_tops = 256;
+constexpr std::size_t max_tops = 256;
 
 /// What each link carries, and which are gone, by the edges of the orbit graph.
 class Links {
@@ -253,7 +253,7 @@ class Repair {
       std::vector<std::pair<std::uint32_t, Way>> next;
       for (const auto& [top, below] : level) look_outside(changing, top, rank, units, below, best);
       looked_at += level.size();
-      if (best.cost < never || looked_at > most_tops) break;
+      if (best.cost < never || looked_at > max_tops) break;
       for (const auto& [top, below] : level) {
         for (const std::uint32_t child : children_of(tree)[top]) {
           if (changing.parent(child) != top) continue;

@@ -77,14 +77,14 @@ struct Join {
   bool is_star = false;
 };
 
-/// The parts that a number of cosets is joined in: factors of at most most_children + 1 as far as there are any.
-std::vector<std::uint32_t> factors_of(std::uint32_t cosets, std::uint32_t most_children) {
+/// The parts that a number of cosets is joined in: factors of at most max_children + 1 as far as there are any.
+std::vector<std::uint32_t> factors_of(std::uint32_t cosets, std::uint32_t max_children) {
   std::vector<std::uint32_t> factors;
   for (std::uint32_t rest = cosets; rest > 1;) {
-    std::uint32_t factor = std::min(rest, most_children + 1);
+    std::uint32_t factor = std::min(rest, max_children + 1);
     while (factor > 1 && rest % factor != 0) --factor;
     if (factor == 1) {
-      factor = most_children + 2;
+      factor = max_children + 2;
       while (rest % factor != 0) ++factor;
     }
     factors.push_back(factor);
@@ -95,7 +95,7 @@ std::vector<std::uint32_t> factors_of(std::uint32_t cosets, std::uint32_t most_c
 
 class TreeMaker {
  public:
-  TreeMaker(const Shifts& shifts, std::uint32_t most_children) : shifts_(shifts), most_children_(most_children) {}
+  TreeMaker(const Shifts& shifts, std::uint32_t max_children) : shifts_(shifts), max_children_(max_children) {}
 
   /// Joins what the shift makes of the subgroup so far.
   void add(std::uint32_t shift, std::uint32_t cosets, const Edges& path) {
@@ -113,7 +113,7 @@ class TreeMaker {
       return;
     }
     std::uint32_t stride = cosets;
-    for (const std::uint32_t factor : factors_of(cosets, most_children_)) {
+    for (const std::uint32_t factor : factors_of(cosets, max_children_)) {
       stride /= factor;
       Join join{{}, factor, true};
       for (std::uint32_t k = 1; k < factor; ++k) join.steps.push_back(number_of(steps[k * stride - 1]));
@@ -146,7 +146,7 @@ class TreeMaker {
   }
 
   const Shifts& shifts_;
-  std::uint32_t most_children_;
+  std::uint32_t max_children_;
   std::vector<Join> joins_;  // from within
   ShiftTree tree_;
 };
@@ -157,8 +157,8 @@ void append_image(const OrbitGraph& orbits, const Automorphism& by, const Edges&
 
 }  // namespace
 
-ShiftTree make_shift_tree(const Shifts& shifts, const Column& column, std::uint32_t most_children) {
-  TreeMaker maker(shifts, most_children);
+ShiftTree make_shift_tree(const Shifts& shifts, const Column& column, std::uint32_t max_children) {
+  TreeMaker maker(shifts, max_children);
   ShiftChain chain(shifts);
   for (const RankPath& path : split_paths(shifts.orbits().graph, column.edges)) {
     maker.add(path.to, chain.add(path.to), path.edges);

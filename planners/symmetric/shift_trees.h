@@ -22,10 +22,10 @@ struct ShiftTree {
 };
 
 /// What a column of the ShiftOracle stands for, made low: where the shifts of one subgroup all have paths of the same
-/// loads, cosets are joined by stars of up to `most_children`, instead of one after the other. The loads are the
+/// loads, cosets are joined by stars of up to `max_children`, instead of one after the other. The loads are the
 /// column's, whatever the tree's form: all images of an edge load like links alike. The far cosets are joined first.
-/// Requires: most_children > 0.
-ShiftTree make_shift_tree(const Shifts& shifts, const Column& column, std::uint32_t most_children);
+/// Requires: max_children > 0.
+ShiftTree make_shift_tree(const Shifts& shifts, const Column& column, std::uint32_t max_children);
 
 /// The same column as a path through all ranks: the steps of the inmost subgroup as often as they lead on, then one of
 /// the next, and so on.

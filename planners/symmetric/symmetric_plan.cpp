@@ -22,7 +22,7 @@ namespace espalier::planners {
 namespace {
 
 /// Of a star of a packing's trees. More would make lower trees still, and ranks that talk to more others.
-constexpr std::uint32_t most_children = 15;
+constexpr std::uint32_t max_children = 15;
 
 /// The shifts of a network, on the graph of its links; null where its ranks are not all alike.
 std::shared_ptr<const OrbitGraph> find_shifts(const Topology& topology) {
@@ -148,7 +148,7 @@ Result<SymmetricPlan> plan_symmetric(const Topology& topology, const Collective&
     return unsupported("the program of " + topology.name() + "'s trees was not solved", "");
   }
   auto part =
-      part_of(topology, collective, Shifts(*solved->orbits), solved->solution, with_children(most_children), "packing");
+      part_of(topology, collective, Shifts(*solved->orbits), solved->solution, with_children(max_children), "packing");
   if (!part) return tl::unexpected(part.error());
   PricedBound priced = bound_of(topology, collective, *solved);
   SymmetricPlan plan{collective, *std::move(part), std::move(priced.bound), std::move(priced.prices), solved->orbits};

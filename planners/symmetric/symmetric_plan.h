@@ -31,7 +31,7 @@ struct SymmetricPlan {
 };
 
 /// Why these are asked for where nothing smaller will do: fewer ranks have plans that are written down.
-inline constexpr std::size_t least_symmetric_ranks = 2049;
+inline constexpr std::size_t min_symmetric_ranks = 2049;
 
 /// Whether there is a symmetric plan of a collective: all_gather, reduce_scatter and all_reduce of equal shards.
 [[nodiscard]] bool has_symmetric_plan(const Collective& collective);

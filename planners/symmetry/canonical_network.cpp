@@ -279,10 +279,10 @@ std::vector<std::uint32_t> number_nodes(const Topology& topology, const Collecti
 std::unique_ptr<const CanonicalNetwork> CanonicalNetwork::make(const Topology& topology, Paths paths,
                                                                const Collective& collective, bool also_unaltered,
                                                                bool is_altered) {
-  constexpr std::uint32_t most_ranks = 4096;
+  constexpr std::uint32_t max_ranks = 4096;
   // Of send_recv the ranks' numbers say who sends to whom, of a traffic matrix its rows.
   const bool is_numbered = collective.kind == CollectiveKind::send_recv || collective.has_matrix();
-  if (is_numbered || collective.rank_count < 2 || collective.rank_count > most_ranks) return nullptr;
+  if (is_numbered || collective.rank_count < 2 || collective.rank_count > max_ranks) return nullptr;
   if (!is_altered && !also_unaltered) return nullptr;
   if (is_whole(topology) && !(is_altered && has_uneven_nodes(topology))) return nullptr;
   return std::unique_ptr<const CanonicalNetwork>(new CanonicalNetwork(topology, paths, collective));
@@ -328,7 +328,7 @@ CanonicalNetwork::CanonicalNetwork(const Topology& topology, Paths paths, const 
   auto made = Topology::make(topology.name(), std::move(nodes), std::move(links));
   ESPALIER_CHECK(made.has_value(), "another order leaves a topology one");
   topology_ = std::make_unique<const Topology>(*std::move(made));
-  network_ = std::make_unique<const ParallelLinks>(*topology_, paths);
+  network_ = std::make_unique<const BundledNetwork>(*topology_, paths);
 }
 
 Collective CanonicalNetwork::place(const Collective& collective) const {

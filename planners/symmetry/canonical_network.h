@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planners/bounds/bound_prices.h"
-#include "planners/parallel_links.h"
+#include "planners/bundled_network.h"
 #include "schedule/bound.h"
 #include "schedule/collective.h"
 #include "schedule/schedule.h"
@@ -33,7 +33,7 @@ class CanonicalNetwork {
                                                       const Collective& collective, bool also_unaltered,
                                                       bool is_altered);
 
-  [[nodiscard]] const ParallelLinks& network() const { return *network_; }
+  [[nodiscard]] const BundledNetwork& network() const { return *network_; }
   /// A collective with this root and these shares among the ranks in this order.
   [[nodiscard]] Collective place(const Collective& collective) const;
   /// What was planned here, on the network itself.
@@ -54,20 +54,20 @@ class CanonicalNetwork {
   std::vector<Rank> ranks_;                          ///< By rank here, the same.
   std::vector<std::pair<NodeId, NodeId>> attached_;  ///< Dead ends, which are not here, and where each is attached.
   std::unique_ptr<const Topology> topology_;
-  std::unique_ptr<const ParallelLinks> network_;
+  std::unique_ptr<const BundledNetwork> network_;
 };
 
 /// In which order of nodes a collective is planned on a network: the canonical one, or the network's own.
 class PlanningOrder {
  public:
   /// The network must outlive it. `also_unaltered` as for CanonicalNetwork.
-  PlanningOrder(const ParallelLinks& asked, const Collective& collective, bool also_unaltered = false)
+  PlanningOrder(const BundledNetwork& asked, const Collective& collective, bool also_unaltered = false)
       : asked_(asked),
         canonical_(asked.canonical(collective, also_unaltered)),
         network_(canonical_ != nullptr ? canonical_->network() : asked),
         collective_(canonical_ != nullptr ? canonical_->place(collective) : collective) {}
 
-  [[nodiscard]] const ParallelLinks& network() const { return network_; }
+  [[nodiscard]] const BundledNetwork& network() const { return network_; }
   [[nodiscard]] const Collective& collective() const { return collective_; }
   /// A schedule, a bound or prices of this order, on the network that was asked for.
   template <class Planned>
@@ -81,9 +81,9 @@ class PlanningOrder {
   }
 
  private:
-  const ParallelLinks& asked_;
+  const BundledNetwork& asked_;
   const CanonicalNetwork* canonical_;
-  const ParallelLinks& network_;
+  const BundledNetwork& network_;
   Collective collective_;
 };
 

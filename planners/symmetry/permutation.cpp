@@ -8,7 +8,7 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::uint64_t most_order = std::uint64_t{1} << 62U;
+constexpr std::uint64_t max_order = std::uint64_t{1} << 62U;
 
 /// Calls `visit` with each cycle.
 template <class Visit>
@@ -56,7 +56,7 @@ std::uint64_t order_of(const Permutation& permutation) {
   std::uint64_t order = 1;
   visit_cycles(permutation, [&](const std::vector<std::uint32_t>& cycle) {
     const std::uint64_t factor = cycle.size() / std::gcd(order, std::uint64_t{cycle.size()});
-    order = order > most_order / factor ? 0 : order * factor;
+    order = order > max_order / factor ? 0 : order * factor;
   });
   return order;
 }

@@ -16,7 +16,7 @@ class RandomElements {
  public:
   RandomElements(std::vector<Permutation> generators, std::uint64_t seed) : random_(seed) {
     const std::size_t count = generators.size();
-    for (std::size_t i = 0; i < std::max(count, least_slots); ++i) slots_.push_back(generators[i % count]);
+    for (std::size_t i = 0; i < std::max(count, min_slots); ++i) slots_.push_back(generators[i % count]);
     for (int i = 0; i < burn_in; ++i) next();
   }
 
@@ -29,7 +29,7 @@ class RandomElements {
   }
 
  private:
-  static constexpr std::size_t least_slots = 10;
+  static constexpr std::size_t min_slots = 10;
   static constexpr int burn_in = 60;
   std::vector<Permutation> slots_;
   Random random_;
@@ -72,15 +72,15 @@ struct SymmetryCandidate {
 
 class SymmetrySearch {
  public:
-  SymmetrySearch(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste,
+  SymmetrySearch(const Topology& topology, const ResourceGraph& graph, std::uint64_t max_waste,
                  std::span<const std::int64_t> marks)
-      : topology_(topology), graph_(graph), most_waste_(most_waste), marks_(marks) {}
+      : topology_(topology), graph_(graph), max_waste_(max_waste), marks_(marks) {}
 
   AbelianGroup run() {
     AbelianGroup group(graph_.node_ranks.size());
     std::vector<Permutation> rest = find_automorphisms(topology_, graph_, {}, marks_);
     std::size_t orbits = graph_.rank_count();
-    while (!rest.empty() && rank_orbits(rest).count < orbits && group.generators().size() < most_generators) {
+    while (!rest.empty() && rank_orbits(rest).count < orbits && group.generators().size() < max_generators) {
       std::vector<SymmetryCandidate> candidates = find_candidates(group, rest, orbits);
       if (candidates.empty()) break;
       const auto whole = std::find_if(candidates.begin(), candidates.end(),
@@ -131,11 +131,11 @@ class SymmetrySearch {
     any_free_ = false;
     for (const Permutation& product : products_by_kind(rest)) consider_powers(group, product, orbits);
     RandomElements elements(rest, ++seed_);
-    for (std::size_t trial = 0; trial < most_trials(); ++trial) consider_powers(group, elements.next(), orbits);
+    for (std::size_t trial = 0; trial < max_trials(); ++trial) consider_powers(group, elements.next(), orbits);
     std::vector<SymmetryCandidate> candidates;
     for (auto& [key, kind] : by_kind_) {
       for (SymmetryCandidate& candidate : kind) {
-        if (candidates.size() < most_candidates()) candidates.push_back(std::move(candidate));
+        if (candidates.size() < max_candidates()) candidates.push_back(std::move(candidate));
       }
     }
     return candidates;
@@ -147,7 +147,7 @@ class SymmetrySearch {
       generators.push_back(automorphism);
       const auto [count, base] = rank_orbits(generators);
       if (count >= orbits) continue;
-      auto larger = group.with(automorphism, base, most_waste_ * graph_.rank_count() / count);
+      auto larger = group.with(automorphism, base, max_waste_ * graph_.rank_count() / count);
       if (!larger) continue;
       const std::uint64_t size = larger->order() * count;
       if (!any_free_ && size == graph_.rank_count()) {
@@ -156,23 +156,23 @@ class SymmetrySearch {
       }
       if (any_free_ && size != graph_.rank_count()) continue;
       std::vector<SymmetryCandidate>& kind = by_kind_[{size * count, larger->order()}];
-      if (kind.size() < most_candidates() / 4 + 1) kind.push_back({*std::move(larger), count});
+      if (kind.size() < max_candidates() / 4 + 1) kind.push_back({*std::move(larger), count});
     }
   }
 
   /// How many random elements are tried in a step, and how many centralisers are computed: fewer on large networks,
   /// where each takes longer.
-  [[nodiscard]] std::size_t most_trials() const {
+  [[nodiscard]] std::size_t max_trials() const {
     return std::clamp<std::size_t>(30'000 / graph_.node_ranks.size(), 20, 400);
   }
-  [[nodiscard]] std::size_t most_candidates() const {
+  [[nodiscard]] std::size_t max_candidates() const {
     return std::clamp<std::size_t>(6'000 / graph_.node_ranks.size(), 3, 24);
   }
-  static constexpr std::size_t most_generators = 32;
+  static constexpr std::size_t max_generators = 32;
 
   const Topology& topology_;
   const ResourceGraph& graph_;
-  std::uint64_t most_waste_;  ///< Order of the group x orbits of ranks, over the ranks.
+  std::uint64_t max_waste_;  ///< Order of the group x orbits of ranks, over the ranks.
   std::span<const std::int64_t> marks_;
   std::uint64_t seed_ = 0;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<SymmetryCandidate>>
@@ -182,10 +182,10 @@ class SymmetrySearch {
 
 }  // namespace
 
-RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste,
+RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph, std::uint64_t max_waste,
                                 std::span<const std::int64_t> marks) {
-  if (graph.rank_count() > most_searched_ranks) return no_symmetry(graph);
-  AbelianGroup group = SymmetrySearch(topology, graph, most_waste, marks).run();
+  if (graph.rank_count() > max_searched_ranks) return no_symmetry(graph);
+  AbelianGroup group = SymmetrySearch(topology, graph, max_waste, marks).run();
   std::vector<Permutation> on_ranks;
   for (const Permutation& generator : group.generators()) {
     Permutation& of_ranks = on_ranks.emplace_back();

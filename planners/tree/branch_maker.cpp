@@ -20,12 +20,12 @@ const Hop* BranchMaker::choose_hop(Rank from, Rank to) const {
   const std::span<const Hop> hops = graph_.hops(from, to);
   if (route_ && !hops.empty()) return &hops[*route_ % hops.size()];
   const Hop* least = nullptr;
-  double least_load = 0;
+  double min_load = 0;
   for (const Hop& hop : hops) {
     const double load = load_with(hop);
-    if (least != nullptr && load >= least_load) continue;
+    if (least != nullptr && load >= min_load) continue;
     least = &hop;
-    least_load = load;
+    min_load = load;
   }
   return least;
 }
@@ -75,9 +75,9 @@ bool BranchMaker::grow(SpanningTree& tree, const std::vector<Rank>& ranks) {
 }
 
 SpanningTrees grown_trees(const TreeDemand& demand, std::size_t count) {
-  constexpr std::size_t most_ranks = 128;
+  constexpr std::size_t max_ranks = 128;
   const std::vector<Rank> order = order_ranks(demand.groups);
-  if (order.size() > most_ranks) return {};
+  if (order.size() > max_ranks) return {};
   BranchMaker maker(demand);
   SpanningTrees trees;
   for (std::size_t i = 0; i < count; ++i) {

@@ -46,7 +46,7 @@ class SameRate {
   SameRate(const TreeDemand& demand, const std::vector<Cable>& cables, std::int64_t rate)
       : demand_(demand), cables_(cables) {
     for (std::uint32_t i = 0; i < cables.size(); ++i) {
-      for (std::int64_t unit = 0; unit < std::min<std::int64_t>(cables[i].rate / rate, most_trees); ++unit) {
+      for (std::int64_t unit = 0; unit < std::min<std::int64_t>(cables[i].rate / rate, max_trees); ++unit) {
         edges_.push_back({cables[i].a.value(), cables[i].b.value()});
         cable_of_.push_back(i);
       }
@@ -56,7 +56,7 @@ class SameRate {
   /// The most trees that fit, if there are more than `enough`.
   SpanningTrees run(std::size_t enough) const {
     const std::size_t n = demand_.topology.rank_count();
-    std::size_t most = std::min({std::size_t{most_trees}, edges_.size() / (n - 1), fewest_at_a_rank()});
+    std::size_t most = std::min({std::size_t{max_trees}, edges_.size() / (n - 1), fewest_at_a_rank()});
     for (; most > enough; --most) {
       std::vector<std::uint32_t> roots;
       for (std::size_t i = 0; i < most; ++i) {
@@ -69,7 +69,7 @@ class SameRate {
   }
 
  private:
-  static constexpr std::int64_t most_trees = 16;
+  static constexpr std::int64_t max_trees = 16;
 
   [[nodiscard]] std::size_t fewest_at_a_rank() const {
     std::vector<std::size_t> degrees(demand_.topology.rank_count(), 0);
@@ -103,8 +103,8 @@ class SameRate {
 }  // namespace
 
 SpanningTrees disjoint_trees(const TreeDemand& demand) {
-  constexpr std::size_t most_ranks = 512;
-  if (demand.topology.rank_count() > most_ranks) return {};
+  constexpr std::size_t max_ranks = 512;
+  if (demand.topology.rank_count() > max_ranks) return {};
   const std::vector<Cable> cables = cables_between_ranks(demand.topology);
   std::vector<std::int64_t> rates;
   for (const Cable& cable : cables) rates.push_back(cable.rate);

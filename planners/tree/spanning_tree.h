@@ -67,7 +67,7 @@ SpanningTrees grown_trees(const TreeDemand& demand, std::size_t count);
 /// One tree whose links have room for as high a rate as greedy growth finds, at least so many bytes per second: where
 /// ranks have unlike rates, slow ones are its leaves and fast ones have many neighbours. Empty where that is not found,
 /// past 1,024 ranks and where some must not relay. Cost: a dozen trees of O(ranks) route searches each.
-SpanningTrees thick_tree(const TreeDemand& demand, double least_rate);
+SpanningTrees thick_tree(const TreeDemand& demand, double min_rate);
 
 /// Seconds per byte of the message that the fullest link needs: when each link carries every tree once in each
 /// direction, or, with a root, when the trees are oriented from it and carry data outwards only.

@@ -10,7 +10,7 @@
 namespace espalier::planners {
 namespace {
 
-constexpr std::size_t most_ranks_of_one_tree = 1024;
+constexpr std::size_t max_ranks_of_one_tree = 1024;
 
 /// Bytes per second that leave a rank, or enter it, whichever are fewer.
 std::int64_t capacity_of(const Topology& topology, Rank rank) {
@@ -106,10 +106,10 @@ std::vector<Growth> all_growths(const TreeDemand& demand) {
 
 }  // namespace
 
-SpanningTrees thick_tree(const TreeDemand& demand, double least_rate) {
+SpanningTrees thick_tree(const TreeDemand& demand, double min_rate) {
   constexpr int steps = 8;
   const Topology& topology = demand.topology;
-  if (topology.rank_count() > most_ranks_of_one_tree || !topology.first_not_relaying().is_none()) return {};
+  if (topology.rank_count() > max_ranks_of_one_tree || !topology.first_not_relaying().is_none()) return {};
   const std::vector<Growth> growths = all_growths(demand);
   const auto grow = [&](double rate) -> std::optional<SpanningTree> {
     for (const Growth& growth : growths) {
@@ -117,7 +117,7 @@ SpanningTrees thick_tree(const TreeDemand& demand, double least_rate) {
     }
     return std::nullopt;
   };
-  double low = std::max(1.0, least_rate);
+  double low = std::max(1.0, min_rate);
   std::optional<SpanningTree> best = grow(low);
   if (!best) return {};
   double high = static_cast<double>(capacity_of(topology, growths.front().root)) + 1;

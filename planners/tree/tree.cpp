@@ -11,7 +11,7 @@ namespace espalier::planners {
 namespace {
 
 constexpr Bytes medium_tree_message{1 << 18};
-constexpr std::size_t most_ranks_of_all_roots = 2048;
+constexpr std::size_t max_ranks_of_all_roots = 2048;
 
 /// As many routes between two ranks as the first one has ports, within reason.
 std::uint32_t route_variants(const Topology& topology) {
@@ -26,8 +26,8 @@ std::vector<SpanningTrees> all_candidates(const TreeDemand& demand) {
   for (const Inside inside : {Inside::star, Inside::binary, Inside::chain, Inside::grown}) {
     candidates.push_back(double_trees(demand, inside));
   }
-  constexpr std::size_t most_ranks_in_one_tier = 128;
-  if (!demand.groups.two_levels() || demand.topology.rank_count() <= most_ranks_in_one_tier) {
+  constexpr std::size_t max_ranks_in_one_tier = 128;
+  if (!demand.groups.two_levels() || demand.topology.rank_count() <= max_ranks_in_one_tier) {
     for (const bool keeps_routes : {false, true}) candidates.push_back(rank_trees(demand, keeps_routes));
   }
   const bool any =
@@ -102,10 +102,10 @@ Result<void> check_collective(const Collective& collective) {
     case CollectiveKind::reduce: return {};
     case CollectiveKind::all_gather:
     case CollectiveKind::reduce_scatter:
-      if (collective.rank_count <= most_ranks_of_all_roots) return {};
+      if (collective.rank_count <= max_ranks_of_all_roots) return {};
       return fail(ErrorCode::too_large,
                   "tree roots its trees at each of " + std::to_string(collective.rank_count) + " ranks; its limit is " +
-                      std::to_string(most_ranks_of_all_roots),
+                      std::to_string(max_ranks_of_all_roots),
                   "use ring, recursive or bruck");
     case CollectiveKind::gather:
     case CollectiveKind::scatter:

@@ -99,7 +99,7 @@ Margin margin_of(const TunedSize& point) {
   const double seconds = point.run().elapsed.seconds();
   for (const Trial& trial : point.choice.trials) {
     if (trial.candidate == point.taken) continue;
-    const double other = trial.run ? trial.run->elapsed.seconds() : trial.least_time;
+    const double other = trial.run ? trial.run->elapsed.seconds() : trial.min_time;
     // Who is ahead by less than the tolerance is as good, and who has next to nothing to gain.
     const bool is_slower =
         !trial.run && (trial.run.error() == NoRun::cannot_win || trial.run.error() == NoRun::given_up);

@@ -107,7 +107,7 @@ void bind_planners(py::module_& module) {
                        std::string profile, std::string launch) {
         PlanRequest request{std::move(algorithm), size, {}, std::move(profile), std::move(launch)};
         request.limits.equal_trees = k;
-        request.limits.most_height = max_depth;
+        request.limits.max_height = max_depth;
         return request;
       }));
   module.def("_plan", &plan);

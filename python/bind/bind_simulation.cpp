@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "planners/cut_search.h"
+#include "planners/pacing_search.h"
 #include "python/bind/bindings.h"
 #include "schedule/parts.h"
 #include "schedule/timeline/binary_timeline.h"
@@ -34,7 +34,7 @@ class PreparedSimulation {
     options.size = {size};
     options.model = value_of(sim::parse_model(model));
     const py::gil_scoped_release release;
-    options.set(choose_cut(options, chunk, ahead));
+    options.set(choose_pacing(options, chunk, ahead));
     options.record_timeline = timeline;
     return value_of(simulator_.run(options));
   }
@@ -44,9 +44,9 @@ class PreparedSimulation {
   [[nodiscard]] const Topology& topology() const { return *topology_; }
 
   /// What is given, the rest as it is fastest alone. Requires: no GIL.
-  [[nodiscard]] Cut choose_cut(const sim::Options& options, std::optional<std::int64_t> chunk,
-                               std::optional<std::uint32_t> ahead) const {
-    return chunk && ahead ? Cut{{*chunk}, *ahead} : find_cut(options, chunk, ahead);
+  [[nodiscard]] Pacing choose_pacing(const sim::Options& options, std::optional<std::int64_t> chunk,
+                                     std::optional<std::uint32_t> ahead) const {
+    return chunk && ahead ? Pacing{{*chunk}, *ahead} : find_pacing(options, chunk, ahead);
   }
 
  private:
@@ -56,15 +56,16 @@ class PreparedSimulation {
         chunks_(schedule_, *topology_),
         simulator_(value_of(sim::Simulator::make_unverified(schedule_, *topology_))) {}
 
-  Cut find_cut(sim::Options options, std::optional<std::int64_t> chunk, std::optional<std::uint32_t> ahead) const {
-    planners::FixedCut fixed;
+  Pacing find_pacing(sim::Options options, std::optional<std::int64_t> chunk,
+                     std::optional<std::uint32_t> ahead) const {
+    planners::FixedPacing fixed;
     if (chunk) fixed.chunk = Bytes{*chunk};
     fixed.ahead = ahead;
-    const auto evaluate = [&](const Cut& cut, Picoseconds deadline) {
-      options.set(cut);
+    const auto evaluate = [&](const Pacing& pacing, Picoseconds deadline) {
+      options.set(pacing);
       return simulator_.run_until(options, deadline);
     };
-    const auto best = planners::find_best_cut(chunks_, options.size, fixed, evaluate);
+    const auto best = planners::find_best_pacing(chunks_, options.size, fixed, evaluate);
     if (!best) throw ErrorRaised(best.error());
     return {best->chunk, best->ahead};
   }
@@ -102,16 +103,16 @@ std::vector<sim::Report> run_together(const std::vector<const PreparedSimulation
       throw ErrorRaised({ErrorCode::invalid_input, "the schedules are of different networks",
                          "plan them on one network, with groups or ranks"});
     }
-    const Cut cut = part->choose_cut(options, chunk, ahead);
+    const Pacing pacing = part->choose_pacing(options, chunk, ahead);
     compiled.push_back(std::make_unique<sim::CompiledSchedule>(
         value_of(sim::CompiledSchedule::make_unverified(part->schedule(), part->topology(), network))));
-    const sim::RunId run =
-        value_of(model->add(*compiled.back(), {options.size, cut.chunk, options.element_size, 1'000'000, cut.ahead}));
+    const sim::RunId run = value_of(
+        model->add(*compiled.back(), {options.size, pacing.chunk, options.element_size, 1'000'000, pacing.ahead}));
     model->enter_all(run, 0);
     sim::Report report;
     report.size = options.size;
-    report.chunk = cut.chunk;
-    report.ahead = cut.ahead;
+    report.chunk = pacing.chunk;
+    report.ahead = pacing.ahead;
     reports.push_back(std::move(report));
   }
   std::vector<sim::RankEnd> ended;

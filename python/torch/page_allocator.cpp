@@ -14,8 +14,8 @@
 namespace espalier::python {
 namespace {
 
-constexpr std::size_t least_bytes = 64 << 10;
-constexpr std::size_t most_watched = 1024;  ///< More than that were not worked on twice soon.
+constexpr std::size_t min_bytes = 64 << 10;
+constexpr std::size_t max_watched = 1024;  ///< More than that were not worked on twice soon.
 
 enum class State : std::uint8_t { worked_on, refused, shared, freed };  // `freed`: but still shared
 
@@ -73,7 +73,7 @@ void free_memory(void* data) {
 /// As PyTorch's own, which also says when there is no memory, but for where it begins and ends.
 c10::DataPtr allocate_memory(std::size_t bytes) {
   void* data = nullptr;
-  if (bytes < least_bytes || posix_memalign(&data, page_size(), whole_pages(bytes)) != 0) data = c10::alloc_cpu(bytes);
+  if (bytes < min_bytes || posix_memalign(&data, page_size(), whole_pages(bytes)) != 0) data = c10::alloc_cpu(bytes);
   c10::profiledCPUMemoryReporter().New(data, bytes);
   return {data, data, &free_memory, c10::Device(c10::DeviceType::CPU)};
 }
@@ -99,7 +99,7 @@ void* own_pages(const at::Tensor& tensor) {
   const auto& memory = tensor.storage().data_ptr();
   const bool is_whole =
       tensor.is_contiguous() && tensor.storage_offset() == 0 && tensor.nbytes() == tensor.storage().nbytes();
-  return is_whole && tensor.nbytes() >= least_bytes && memory.get_deleter() == &free_memory ? memory.get() : nullptr;
+  return is_whole && tensor.nbytes() >= min_bytes && memory.get_deleter() == &free_memory ? memory.get() : nullptr;
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ void SharedTensors::note(const at::Tensor& tensor) {
     const auto [at, is_new] = all.memories.try_emplace(data, Watched{this});
     if (is_new) {
       ++all.count;
-      if (all.count > most_watched) {
+      if (all.count > max_watched) {
         std::erase_if(all.memories, [](const auto& memory) { return memory.second.state == State::worked_on; });
         all.count = all.memories.size();
       }

@@ -12,7 +12,7 @@
 namespace espalier::scenario {
 namespace {
 
-constexpr std::int64_t most_low_rank = 1 << 20;
+constexpr std::int64_t max_low_rank = 1 << 20;
 
 /// The place of a written name among known ones.
 std::optional<std::size_t> read_name(ScenarioContext& context, const Fields& fields, std::string_view key,
@@ -42,7 +42,7 @@ std::optional<Averaging> read_gossip(ScenarioContext& context, Value value) {
     averaging.graph = static_cast<MixingGraph>(*graph);
   }
   if (fields.has("rounds")) {
-    const auto rounds = fields.integer("rounds", 1, most_gossip_rounds);
+    const auto rounds = fields.integer("rounds", 1, max_gossip_rounds);
     if (!rounds) return std::nullopt;
     averaging.rounds = *rounds;
     return averaging;
@@ -72,7 +72,7 @@ std::optional<Averaging> read_compression(ScenarioContext& context, const Fields
     map.missing("low_rank", "such as 'compression: {low_rank: 4}', or write 'compression: int8'");
     return std::nullopt;
   }
-  const auto rank = map.integer("low_rank", 1, most_low_rank);
+  const auto rank = map.integer("low_rank", 1, max_low_rank);
   if (!rank) return std::nullopt;
   return Averaging{.kind = AveragingKind::low_rank, .low_rank = *rank};
 }

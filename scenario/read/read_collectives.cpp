@@ -227,12 +227,12 @@ void read_groups(ScenarioContext& context, Value groups) {
 }
 
 void read_collectives(ScenarioContext& context, const std::vector<Value>& list) {
-  constexpr std::size_t most_entries = 10'000;
+  constexpr std::size_t max_entries = 10'000;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Fields fields = context.fields(list[i], "a collective", scenario_keys::collective);
     if (!fields.is_map()) continue;
-    if (i >= most_entries) {
-      context.error(fields.mark(), scenario_codes::too_many, fmt::format("more than {} collectives", most_entries),
+    if (i >= max_entries) {
+      context.error(fields.mark(), scenario_codes::too_many, fmt::format("more than {} collectives", max_entries),
                     "use 'repeat'");
       return;
     }
@@ -242,13 +242,13 @@ void read_collectives(ScenarioContext& context, const std::vector<Value>& list) 
     std::size_t tasks = 0;
     for (const GroupId group : groups) tasks += 2 * context.scenario.job.ranks(group).size();
     if (tasks * static_cast<std::size_t>(entry->repeat) + context.scenario.job.tasks().size() >
-        context.options.most_tasks) {
+        context.options.task_limit) {
       context.error(fields.mark(), scenario_codes::too_many,
-                    fmt::format("more than {} tasks", context.options.most_tasks), "lower 'repeat'");
+                    fmt::format("more than {} tasks", context.options.task_limit), "lower 'repeat'");
       return;
     }
     const std::uint16_t stream = context.next_stream++;
-    Averager averager(context.scenario.job, context.scenario.topology, entry->averaging, context.options.most_tasks);
+    Averager averager(context.scenario.job, context.scenario.topology, entry->averaging, context.options.task_limit);
     for (const GroupId group : groups) {
       const auto added = add_calls(context, *entry, group, stream, averager);
       if (!added) {

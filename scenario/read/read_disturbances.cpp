@@ -12,7 +12,7 @@ namespace espalier::scenario {
 namespace {
 
 constexpr std::int64_t whole_part = 1'000'000;
-constexpr std::size_t most_changes = 1'000'000;
+constexpr std::size_t max_changes = 1'000'000;
 
 std::optional<std::vector<LinkId>> read_links(ScenarioContext& context, const Fields& fields) {
   if (!fields.has("link")) fields.missing("link", "such as 'link: gpu0-gpu1', 'gpu0>gpu1' or a node");
@@ -121,8 +121,8 @@ void read_events(ScenarioContext& context, const std::vector<Value>& list) {
     const auto changes = read_changes(context, fields);
     if (!links || !changes) continue;
     const std::int64_t times = changes->duration ? changes->times : 1;
-    if (links->size() * static_cast<std::size_t>(times) * 2 + all.size() > most_changes) {
-      context.error(fields.mark(), scenario_codes::too_many, fmt::format("more than {} changes of links", most_changes),
+    if (links->size() * static_cast<std::size_t>(times) * 2 + all.size() > max_changes) {
+      context.error(fields.mark(), scenario_codes::too_many, fmt::format("more than {} changes of links", max_changes),
                     "lower 'times'");
       return;
     }

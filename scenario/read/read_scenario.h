@@ -70,9 +70,9 @@ struct ScenarioOptions {
   bool with_routes = false;                       ///< Also read the job as it would be with other routes.
   WaitReading kernel_waits = WaitReading::least;  ///< Of profilers' traces.
   std::optional<Parallelism> parallelism;         ///< Of a training step that is given as a model.
-  std::size_t most_tasks = max_tasks;             ///< Lower it to read many files of unknown origin.
+  std::size_t task_limit = max_tasks;             ///< Lower it to read many files of unknown origin.
   /// The most bytes of all traces of a scenario together, unpacked.
-  std::size_t most_trace_bytes = std::size_t{512} << 20U;
+  std::size_t max_trace_bytes = std::size_t{512} << 20U;
 };
 
 /// Reads a file of the format `espalier_scenario: 1`, YAML or JSON (docs/scenarios.md). Several errors are reported at

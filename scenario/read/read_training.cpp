@@ -19,9 +19,9 @@
 namespace espalier::scenario {
 namespace {
 
-constexpr std::int64_t most_width = 1 << 24;
-constexpr std::int64_t most_layers = 100'000;
-constexpr std::int64_t most_ranks = 1 << 20;
+constexpr std::int64_t max_width = 1 << 24;
+constexpr std::int64_t max_layers = 100'000;
+constexpr std::int64_t max_ranks = 1 << 20;
 
 /// Whole numbers of the model: key, place, least, most, and whether it must be given.
 struct Whole {
@@ -32,21 +32,21 @@ struct Whole {
   bool is_needed = false;
 };
 constexpr Whole wholes[] = {
-    {"layers", &TrainingModel::layers, 1, most_layers, true},
-    {"hidden", &TrainingModel::hidden, 1, most_width, true},
-    {"heads", &TrainingModel::heads, 1, most_width, true},
-    {"kv_heads", &TrainingModel::kv_heads, 1, most_width},
-    {"feed_forward", &TrainingModel::feed_forward, 1, most_width},
-    {"sequence", &TrainingModel::sequence, 1, most_width, true},
-    {"vocabulary", &TrainingModel::vocabulary, 0, most_width},
-    {"batch", &TrainingModel::batch, 1, most_width, true},
-    {"micro_batch", &TrainingModel::micro_batch, 1, most_width},
+    {"layers", &TrainingModel::layers, 1, max_layers, true},
+    {"hidden", &TrainingModel::hidden, 1, max_width, true},
+    {"heads", &TrainingModel::heads, 1, max_width, true},
+    {"kv_heads", &TrainingModel::kv_heads, 1, max_width},
+    {"feed_forward", &TrainingModel::feed_forward, 1, max_width},
+    {"sequence", &TrainingModel::sequence, 1, max_width, true},
+    {"vocabulary", &TrainingModel::vocabulary, 0, max_width},
+    {"batch", &TrainingModel::batch, 1, max_width, true},
+    {"micro_batch", &TrainingModel::micro_batch, 1, max_width},
     {"experts_per_token", &TrainingModel::experts_per_token, 1, 65'536},
-    {"tensor", &TrainingModel::tensor, 1, most_ranks},
-    {"pipeline", &TrainingModel::pipeline, 1, most_ranks},
-    {"virtual_stages", &TrainingModel::virtual_stages, 1, most_layers},
-    {"data", &TrainingModel::data, 1, most_ranks},
-    {"expert", &TrainingModel::expert, 1, most_ranks},
+    {"tensor", &TrainingModel::tensor, 1, max_ranks},
+    {"pipeline", &TrainingModel::pipeline, 1, max_ranks},
+    {"virtual_stages", &TrainingModel::virtual_stages, 1, max_layers},
+    {"data", &TrainingModel::data, 1, max_ranks},
+    {"expert", &TrainingModel::expert, 1, max_ranks},
     {"steps", &TrainingModel::steps, 1, 1'000},
 };
 
@@ -216,7 +216,7 @@ bool read_stage_layers(ScenarioContext& context, Value list, TrainingModel& mode
     const std::string_view text = list.item(i).text();
     std::int64_t layers = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), layers);
-    are_whole = error == std::errc() && end == text.data() + text.size() && layers >= 1 && layers <= most_layers;
+    are_whole = error == std::errc() && end == text.data() + text.size() && layers >= 1 && layers <= max_layers;
     model.stage_layers.push_back(layers);
   }
   if (are_whole) return true;
@@ -302,12 +302,12 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   model.bucket = bucket.value_or(model.bucket);
   model.averaging = *averaging;
   const std::size_t room =
-      context.options.most_tasks - std::min(context.options.most_tasks, context.scenario.job.tasks().size());
+      context.options.task_limit - std::min(context.options.task_limit, context.scenario.job.tasks().size());
   if (context.options.parallelism) model = spread(std::move(model), *context.options.parallelism);
   const auto whole = check_training(model, static_cast<std::int64_t>(ranks.size()), room);
   if (!whole) return context.error(fields.mark(), scenario_codes::training_refused, whole.error());
   if (!fits_memory(context, fields, *whole)) return;
-  Averager averager(context.scenario.job, context.scenario.topology, whole->averaging, context.options.most_tasks);
+  Averager averager(context.scenario.job, context.scenario.topology, whole->averaging, context.options.task_limit);
   const bool is_plain = averager.is_all_reduce();
   const auto added = add_training(context.scenario.job, *whole, ranks, room, is_plain ? nullptr : &averager,
                                   &context.scenario.routing);
@@ -345,12 +345,12 @@ struct Traces {
 
 /// A file of the folder as far as there is room, unpacked; takes its size off the room.
 Result<std::string> read_unpacked(const std::filesystem::path& folder, const std::string& name, std::size_t& room,
-                                  std::size_t most_bytes) {
+                                  std::size_t max_bytes) {
   auto bytes = read_bytes(folder / name, room);
   if (!bytes) return bytes;
   if (is_gzip(*bytes)) {
     bytes = unpack_gzip(*bytes, room);
-    if (!bytes && bytes.error().code == ErrorCode::too_large) return too_large(name, most_bytes);
+    if (!bytes && bytes.error().code == ErrorCode::too_large) return too_large(name, max_bytes);
     if (!bytes) return fail(bytes.error().code, name + ": " + bytes.error().message, bytes.error().help);
   }
   room -= bytes->size();
@@ -371,12 +371,12 @@ std::optional<std::string> find_trace(const std::filesystem::path& folder, const
 /// The traces PREFIX.0.et, PREFIX.1.et, ... or .json as far as they are there; or one file of all ranks, PREFIX itself,
 /// when it ends in .goal or, compiled, in .bin.
 Result<Traces> read_traces(const std::filesystem::path& folder, const std::string& prefix, std::size_t most,
-                           std::size_t most_bytes, WaitReading reading, bool is_spmd) {
-  std::size_t room = most_bytes;
+                           std::size_t max_bytes, WaitReading reading, bool is_spmd) {
+  std::size_t room = max_bytes;
   Traces traces;
   const bool is_compiled = prefix.ends_with(".bin") || prefix.ends_with(".bin.gz");
   if (is_compiled || prefix.ends_with(".goal") || prefix.ends_with(".goal.gz")) {
-    const auto text = read_unpacked(folder, prefix, room, most_bytes);
+    const auto text = read_unpacked(folder, prefix, room, max_bytes);
     if (!text) return tl::unexpected(text.error());
     auto nodes =
         is_compiled || is_goal_binary(*text) ? read_goal_binary(*text, prefix, most) : read_goal(*text, prefix, most);
@@ -395,7 +395,7 @@ Result<Traces> read_traces(const std::filesystem::path& folder, const std::strin
   }
   if (names.empty()) names.push_back(fmt::format("{}.0.et", prefix));  // To say that it cannot be read.
   for (const std::string& name : names) {
-    const auto bytes = read_unpacked(folder, name, room, most_bytes);
+    const auto bytes = read_unpacked(folder, name, room, max_bytes);
     if (!bytes) return tl::unexpected(bytes.error());
     if (is_kineto) {
       auto read = read_kineto(*bytes, name, names.size(), reading, is_spmd);
@@ -436,7 +436,7 @@ void read_trace(ScenarioContext& context, const Fields& fields, const std::vecto
                   "write 'trace: step' for the files step.0.et, step.1.et, ...");
     return;
   }
-  auto traces = read_traces(*context.folder, *prefix, ranks.size(), context.options.most_trace_bytes,
+  auto traces = read_traces(*context.folder, *prefix, ranks.size(), context.options.max_trace_bytes,
                             context.options.kernel_waits, is_spmd);
   if (!traces) return context.error(mark, scenario_codes::bad_trace, traces.error());
   if (is_spmd && traces->recorded.empty()) {

@@ -33,7 +33,7 @@ std::vector<AveragingSummary> summarize_averaging(const Job& job, const JobRepor
   return summaries;
 }
 
-std::int64_t most_bytes_sent(const JobReport& report, const Topology& topology) {
+std::int64_t max_bytes_sent(const JobReport& report, const Topology& topology) {
   std::vector<std::int64_t> sent(topology.rank_count(), 0);
   for (std::size_t i = 0; i < report.links.size(); ++i) {
     const Rank rank = topology.rank_of(topology.link(LinkId(i)).tail);

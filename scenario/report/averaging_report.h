@@ -25,6 +25,6 @@ std::vector<AveragingSummary> summarize_averaging(const Job& job, const JobRepor
                                                   std::span<const AveragedUse> uses);
 
 /// What the rank that sends most put on its links, what it forwarded among it, in bytes.
-std::int64_t most_bytes_sent(const JobReport& report, const Topology& topology);
+std::int64_t max_bytes_sent(const JobReport& report, const Topology& topology);
 
 }  // namespace espalier::scenario

@@ -83,8 +83,8 @@ struct JobShare {
   std::string what;
   std::string where;  ///< Of a call: the links' class or rate; "ranks" and "switches" for nodes.
   Picoseconds time;
-  std::string most_at;  ///< Where most of it was: a link, node or rank.
-  Picoseconds most_time;
+  std::string max_at;  ///< Where most of it was: a link, node or rank.
+  Picoseconds max_time;
 
   /// "computing forward", "tensor: moving over nvlink4".
   [[nodiscard]] std::string text() const;

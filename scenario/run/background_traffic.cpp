@@ -56,9 +56,8 @@ void BackgroundTraffic::set_timer(std::uint32_t pair, std::int64_t time, Timers&
 }
 
 Result<sim::RunId> BackgroundTraffic::send(std::uint32_t pair, std::int64_t time, Timers& timers) {
-  if (flows_ > most_under_way + ends_ / 2) {
-    return fail(ErrorCode::too_large,
-                fmt::format("background traffic piles up: {} flows are under way", most_under_way),
+  if (flows_ > max_under_way + ends_ / 2) {
+    return fail(ErrorCode::too_large, fmt::format("background traffic piles up: {} flows are under way", max_under_way),
                 "lower its load or the number of pairs; all together ask for more than the links carry");
   }
   const Pair& flow = pairs_[pair];

@@ -32,7 +32,7 @@ class BackgroundTraffic {
   [[nodiscard]] std::uint64_t flows() const { return flows_; }
 
   /// Most flows that may be under way.
-  static constexpr std::uint64_t most_under_way = 100'000;
+  static constexpr std::uint64_t max_under_way = 100'000;
 
  private:
   struct Pair {

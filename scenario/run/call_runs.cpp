@@ -25,8 +25,8 @@ Result<void> Runner::prepare_calls() {
     if (job_.calls()[i].chunk.count == 0) ++kinds[{*plan, job_.calls()[i].size}];
   }
   if (chunk_.count > 0 || kinds.empty()) return {};
-  if (const auto& [plan, size] = kinds.begin()->first; kinds.size() == 1 && plan->planned->cut) {
-    chunk_ = plan->planned->cut->chunk;
+  if (const auto& [plan, size] = kinds.begin()->first; kinds.size() == 1 && plan->planned->pacing) {
+    chunk_ = plan->planned->pacing->chunk;
     return {};
   }
   chunk_ = planners::ChunkModel::smallest_chunk;
@@ -39,7 +39,7 @@ Result<void> Runner::prepare_calls() {
       hops += static_cast<double>(count) * chunks.chunk_hops(kind.size, chunk_);
       least += static_cast<double>(count) * chunks.chunk_hops(kind.size, max_message_size);
     }
-    if (hops <= std::max(static_cast<double>(settings_.most_chunk_hops), 1.2 * least)) break;
+    if (hops <= std::max(static_cast<double>(settings_.max_chunk_hops), 1.2 * least)) break;
   }
   return {};
 }
@@ -48,8 +48,8 @@ namespace {
 
 /// As the plan was fastest alone; with other chunks, in the measure of these.
 std::uint32_t rounds_ahead(const Call& call, const PlannedSchedule& planned, Bytes chunk) {
-  if (!planned.cut || planned.cut->ahead == 0) return 0;
-  return chunk == planned.cut->chunk ? planned.cut->ahead : planned.chunks.rounds_ahead(call.size, chunk);
+  if (!planned.pacing || planned.pacing->ahead == 0) return 0;
+  return chunk == planned.pacing->chunk ? planned.pacing->ahead : planned.chunks.rounds_ahead(call.size, chunk);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "forecast/candidate_runs.h"
-#include "planners/parallel_links.h"
+#include "planners/bundled_network.h"
 #include "planners/planner.h"
 #include "topology/routes.h"
 
@@ -45,12 +45,14 @@ Result<std::unique_ptr<const PlannedSchedule>> plan_auto(const Topology& topolog
   const auto choice = forecast::CandidateRuns(topology, *candidates, question.how).choose(size);
   if (!choice) return tl::unexpected(choice.error());
   auto& chosen = candidates->made[static_cast<std::size_t>(choice->candidate - candidates->made.data())];
-  return std::make_unique<const PlannedSchedule>(PlannedSchedule{
-      std::move(chosen.schedule), chosen.chunks, std::move(chosen.planner), Cut{choice->run.chunk, choice->run.ahead}});
+  return std::make_unique<const PlannedSchedule>(PlannedSchedule{std::move(chosen.schedule), chosen.chunks,
+                                                                 std::move(chosen.planner),
+                                                                 Pacing{choice->run.chunk, choice->run.ahead}});
 }
 
 /// The first of the usual planners that makes the collective here.
-Result<Schedule> plan_usual(const planners::ParallelLinks& network, const Collective& collective, std::string& winner) {
+Result<Schedule> plan_usual(const planners::BundledNetwork& network, const Collective& collective,
+                            std::string& winner) {
   Result<Schedule> first = fail(ErrorCode::unsupported, "no planner");
   for (const std::string_view name : {"ring", "tree", "pairwise", "flat"}) {
     auto schedule = planners::plan_unbounded(network, collective, *planners::find_planner(name));
@@ -62,7 +64,7 @@ Result<Schedule> plan_usual(const planners::ParallelLinks& network, const Collec
 }
 
 /// By the NICs of whole boxes, where there are several of several ranks and blocks are unequal.
-Result<Schedule> plan_balanced(const planners::ParallelLinks& network, const Collective& collective,
+Result<Schedule> plan_balanced(const planners::BundledNetwork& network, const Collective& collective,
                                std::string& winner) {
   winner = "balance";
   return planners::plan_unbounded(network, collective, *planners::find_planner("balance"));
@@ -112,7 +114,7 @@ Result<std::unique_ptr<const PlannedSchedule>> Plans::plan_shape(const Key& key,
   if (!made) return tl::unexpected(made.error());
   const Collective& collective = *made;
   if (key.planner == "auto") return plan_auto(topology, collective, {key.size}, key.element_size, paths_);
-  const planners::ParallelLinks network(topology, paths_);
+  const planners::BundledNetwork network(topology, paths_);
   std::string name = key.planner;
   Result<Schedule> schedule = fail(ErrorCode::unsupported, "");
   if (is_direct(key)) {

@@ -22,7 +22,7 @@ struct PlannedSchedule {
   Schedule schedule;
   planners::ChunkModel chunks;
   std::string planner;
-  std::optional<Cut> cut;  ///< Of "auto": with which it was fastest, alone.
+  std::optional<Pacing> pacing;  ///< Of "auto": with which it was fastest, alone.
 };
 
 /// How a group does a collective: a schedule of its shape, made ready on its own links.

@@ -17,11 +17,11 @@ struct RunSettings {
   sim::ModelKind model = sim::ModelKind::link;
   sim::Endpoints endpoints;  ///< The launch passes between a rank's decision to take part and its doing so.
   /// The largest chunk of the calls that name none. Chosen when zero: a power of two that suits all of them
-  /// (planners/chunking.h) and makes no more than about `most_chunk_hops` chunks times links in the whole run. It is
+  /// (planners/chunking.h) and makes no more than about `max_chunk_hops` chunks times links in the whole run. It is
   /// one for all, because links serve calls that meet there chunk by chunk in turn: who has larger chunks would get
   /// more.
   Bytes chunk;
-  std::int64_t most_chunk_hops = 24'000'000;
+  std::int64_t max_chunk_hops = 24'000'000;
   planners::Paths paths = planners::Paths::any;  ///< That calls may take.
   /// Also runs each kind of call alone on the idle network, for CallTime::alone.
   bool compare_with_alone = true;

@@ -84,15 +84,15 @@ Error Runner::explain_circle(CallId first) const {
   }
   const auto begin = std::ranges::find(chain, at, &Link::waits);
   if (begin != chain.end()) chain.erase(chain.begin(), begin);
-  constexpr std::size_t most_shown = 4;
+  constexpr std::size_t max_shown = 4;
   std::string text = "the job is stuck: ";
-  for (std::size_t i = 0; i < std::min(chain.size(), most_shown); ++i) {
+  for (std::size_t i = 0; i < std::min(chain.size(), max_shown); ++i) {
     text += fmt::format("{}{} is in {} and waits for {}", i == 0 ? "" : "; ", job_.describe(chain[i].waits, topology_),
                         call_text(job_.task(chain[i].waits).call), job_.describe(chain[i].missing, topology_));
   }
   const bool is_of_messages =
       std::ranges::all_of(chain, [&](const Link& link) { return job_.call(job_.task(link.waits).call).is_eager; });
-  if (chain.size() > most_shown) text += fmt::format("; and {} more in the circle", chain.size() - most_shown);
+  if (chain.size() > max_shown) text += fmt::format("; and {} more in the circle", chain.size() - max_shown);
   if (is_of_messages) {
     return {ErrorCode::infeasible, text,
             "each receive waits for a send that depends on a receive: one of them must depend on less"};

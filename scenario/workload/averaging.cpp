@@ -99,7 +99,7 @@ Result<void> Averager::add_gossip(const Call& call, AveragedVector& vector, Ends
   vector.spectral_gap = mixing.spectral_gap;
   vector.rounds = averaging_.rounds > 0 ? averaging_.rounds : mixing.rounds_to(averaging_.accuracy_ppm / 1e6);
   const __int128 tasks = static_cast<__int128>(vector.rounds) * times * (4 * mixing.pairs.size() + ends.size());
-  if (vector.rounds > most_gossip_rounds || tasks + job_.tasks().size() > most_tasks_) {
+  if (vector.rounds > max_gossip_rounds || tasks + job_.tasks().size() > task_limit_) {
     return fail(
         ErrorCode::too_large,
         fmt::format("gossip of {} ranks with {} pairs of neighbours takes {} rounds{}, which are too many tasks",

@@ -33,7 +33,7 @@ struct Averaging {
 };
 
 /// The most rounds of one gossip.
-inline constexpr std::int64_t most_gossip_rounds = 1'000'000;
+inline constexpr std::int64_t max_gossip_rounds = 1'000'000;
 
 /// Rows and columns of the matrices that a vector consists of, each added up. Zero: the vector is one matrix, as square
 /// as may be.
@@ -56,8 +56,8 @@ struct AveragedVector {
 class Averager {
  public:
   /// Job and topology must outlive it.
-  Averager(Job& job, const Topology& topology, const Averaging& averaging, std::size_t most_tasks = max_tasks)
-      : job_(job), topology_(topology), averaging_(averaging), most_tasks_(most_tasks) {}
+  Averager(Job& job, const Topology& topology, const Averaging& averaging, std::size_t task_limit = max_tasks)
+      : job_(job), topology_(topology), averaging_(averaging), task_limit_(task_limit) {}
 
   [[nodiscard]] bool is_all_reduce() const { return averaging_.kind == AveragingKind::all_reduce; }
 
@@ -84,7 +84,7 @@ class Averager {
   Job& job_;
   const Topology& topology_;
   Averaging averaging_;
-  std::size_t most_tasks_;
+  std::size_t task_limit_;
   std::map<GroupId, Mixing> mixings_;
   std::vector<AveragedVector> added_;
 };

@@ -52,10 +52,10 @@ inline constexpr std::size_t max_unpacked_trace = std::size_t{1} << 31U;
 
 /// Reads one rank's trace: messages behind their lengths, a GlobalMetadata first, then nodes; compressed by gzip or
 /// not. `name` stands for the file. Errors: invalid_input with the byte where the bytes are no such trace; unsupported
-/// for node types that are not simulated; too_large past 2^26 nodes, or when it unpacks to more than `most_unpacked`.
+/// for node types that are not simulated; too_large past 2^26 nodes, or when it unpacks to more than `max_unpacked`.
 /// Source: mlcommons/chakra, schema/protobuf/et_def.proto.
 Result<std::vector<ChakraNode>> read_chakra(std::string_view bytes, const std::string& name,
-                                            std::size_t most_unpacked = max_unpacked_trace);
+                                            std::size_t max_unpacked = max_unpacked_trace);
 
 /// How a trace is laid over a topology.
 struct ChakraOptions {

@@ -4,10 +4,10 @@ namespace espalier::scenario {
 
 bool add_goal_operation(std::vector<ChakraNode>& nodes, const GoalOperation& operation) {
   constexpr std::int64_t longest_ns = std::int64_t{3600} * 1'000'000'000;
-  constexpr std::int64_t most_cpus = 1024;
+  constexpr std::int64_t max_cpus = 1024;
   const bool is_calc = operation.type == ChakraType::compute;
   if (operation.amount < 0 || operation.amount > (is_calc ? longest_ns : max_message_size.count)) return false;
-  if (operation.cpu < 0 || operation.cpu >= most_cpus) return false;
+  if (operation.cpu < 0 || operation.cpu >= max_cpus) return false;
   ChakraNode begin;
   begin.id = nodes.size();
   begin.name = "begin";

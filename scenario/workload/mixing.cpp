@@ -82,9 +82,9 @@ std::int64_t Mixing::rounds_to(double part) const {
 }
 
 Result<Mixing> make_mixing(const Topology& topology, std::span<const Rank> ranks, MixingGraph graph) {
-  if (ranks.size() > most_mixing_ranks) {
+  if (ranks.size() > max_mixing_ranks) {
     return fail(ErrorCode::too_large,
-                fmt::format("{} ranks gossip, and the most are {}", ranks.size(), most_mixing_ranks),
+                fmt::format("{} ranks gossip, and the most are {}", ranks.size(), max_mixing_ranks),
                 "cut them into groups");
   }
   const auto count = static_cast<std::uint32_t>(ranks.size());

@@ -18,7 +18,7 @@ enum class MixingGraph : std::uint8_t {
 };
 
 /// The most ranks of a group that gossips: its eigenvalues are found densely.
-inline constexpr std::size_t most_mixing_ranks = 1024;
+inline constexpr std::size_t max_mixing_ranks = 1024;
 
 /// Decentralised averaging x <- W x of a group: each rank sends its vector to its neighbours and averages with theirs,
 /// with Metropolis weights, 1 / (1 + the larger number of neighbours) for each pair. Source: L. Xiao, S. Boyd, "Fast
@@ -34,7 +34,7 @@ struct Mixing {
   [[nodiscard]] std::int64_t rounds_to(double part) const;
 };
 
-/// Requires: ascending ranks. Errors: infeasible when the group falls into parts; too_large past `most_mixing_ranks`.
+/// Requires: ascending ranks. Errors: infeasible when the group falls into parts; too_large past `max_mixing_ranks`.
 /// Cost: O(ranks^3).
 Result<Mixing> make_mixing(const Topology& topology, std::span<const Rank> ranks, MixingGraph graph);
 

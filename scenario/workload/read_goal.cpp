@@ -21,8 +21,8 @@ std::optional<std::int64_t> goal_number(std::string_view word, std::string_view 
 
 class GoalReader {
  public:
-  GoalReader(std::string_view text, const std::string& name, std::size_t most_ranks)
-      : text_(text), name_(name), most_ranks_(most_ranks) {}
+  GoalReader(std::string_view text, const std::string& name, std::size_t max_ranks)
+      : text_(text), name_(name), max_ranks_(max_ranks) {}
 
   Result<std::vector<std::vector<ChakraNode>>> read() {
     while (!text_.empty()) {
@@ -76,9 +76,9 @@ class GoalReader {
   Result<void> take_count() {
     const auto count = words_.size() == 2 ? goal_number(words_[1]) : std::nullopt;
     if (!count || *count < 1 || !ranks_.empty()) return bad("num_ranks stands once, with a number from 1 on");
-    if (static_cast<std::size_t>(*count) > most_ranks_) {
+    if (static_cast<std::size_t>(*count) > max_ranks_) {
       return fail(ErrorCode::invalid_input, fmt::format("{}:{}: it has {} ranks, and there are {} to put it on", name_,
-                                                        number_, *count, most_ranks_));
+                                                        number_, *count, max_ranks_));
     }
     ranks_.resize(static_cast<std::size_t>(*count));
     seen_.resize(ranks_.size(), false);
@@ -165,7 +165,7 @@ class GoalReader {
 
   std::string_view text_, line_;
   const std::string& name_;
-  std::size_t most_ranks_;
+  std::size_t max_ranks_;
   std::size_t number_ = 0;
   std::size_t count_ = 0;
   std::vector<std::string_view> words_;
@@ -178,8 +178,8 @@ class GoalReader {
 }  // namespace
 
 Result<std::vector<std::vector<ChakraNode>>> read_goal(std::string_view text, const std::string& name,
-                                                       std::size_t most_ranks) {
-  return GoalReader(text, name, most_ranks).read();
+                                                       std::size_t max_ranks) {
+  return GoalReader(text, name, max_ranks).read();
 }
 
 }  // namespace espalier::scenario

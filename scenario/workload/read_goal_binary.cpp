@@ -71,16 +71,16 @@ Record take_record(NumberReader& reader) {
 
 class GoalBinaryReader {
  public:
-  GoalBinaryReader(std::string_view bytes, const std::string& name, std::size_t most_ranks)
-      : bytes_(bytes.substr(magic_bytes)), name_(name), most_ranks_(most_ranks) {}
+  GoalBinaryReader(std::string_view bytes, const std::string& name, std::size_t max_ranks)
+      : bytes_(bytes.substr(magic_bytes)), name_(name), max_ranks_(max_ranks) {}
 
   Result<std::vector<std::vector<ChakraNode>>> read() {
     if (bytes_.size() < head_bytes) return bad("it ends within its head");
     const std::uint64_t count = NumberReader(bytes_, 0).take_index();
     if (count == 0) return bad("it has no ranks");
-    if (count > most_ranks_) {
+    if (count > max_ranks_) {
       return fail(ErrorCode::invalid_input,
-                  fmt::format("{}: it has {} ranks, and there are {} to put it on", name_, count, most_ranks_));
+                  fmt::format("{}: it has {} ranks, and there are {} to put it on", name_, count, max_ranks_));
     }
     if ((bytes_.size() - head_bytes) / entry_bytes < count) return bad("it ends within its table of ranks");
     ranks_.resize(count);
@@ -196,7 +196,7 @@ class GoalBinaryReader {
 
   std::string_view bytes_;  ///< Behind the magic number.
   const std::string& name_;
-  std::size_t most_ranks_;
+  std::size_t max_ranks_;
   std::uint64_t count_ = 0;
   std::vector<std::vector<ChakraNode>> ranks_;
 };
@@ -208,12 +208,12 @@ bool is_goal_binary(std::string_view bytes) {
 }
 
 Result<std::vector<std::vector<ChakraNode>>> read_goal_binary(std::string_view bytes, const std::string& name,
-                                                              std::size_t most_ranks) {
+                                                              std::size_t max_ranks) {
   if (!is_goal_binary(bytes)) {
     return fail(ErrorCode::invalid_input, name + ": it does not begin as compiled GOAL does, with the number 4223",
                 "text is named .goal; txt2bin of LogGOPSim compiles it");
   }
-  return GoalBinaryReader(bytes, name, most_ranks).read();
+  return GoalBinaryReader(bytes, name, max_ranks).read();
 }
 
 }  // namespace espalier::scenario

@@ -16,12 +16,12 @@ namespace espalier::scenario {
 
 /// Reads a GOAL file, the schedules of all ranks: nodes by rank. `requires` waits for an operation's end. An operation
 /// that `irequires` another begins once that one may begin. Operations of a cpu follow each other; `nic` is not looked
-/// at. `name` stands for the file. Errors: invalid_input with file and line; too_large past `most_ranks` or 2^26
+/// at. `name` stands for the file. Errors: invalid_input with file and line; too_large past `max_ranks` or 2^26
 /// operations.
 /// Source: T. Hoefler, C. Siebert, A. Lumsdaine, "Group Operation Assembly Language", ICPP 2009; the text form that
 /// LogGOPSim's schedgen writes.
 Result<std::vector<std::vector<ChakraNode>>> read_goal(std::string_view text, const std::string& name,
-                                                       std::size_t most_ranks);
+                                                       std::size_t max_ranks);
 
 /// Whether bytes begin as a compiled GOAL file does.
 bool is_goal_binary(std::string_view bytes);
@@ -30,7 +30,7 @@ bool is_goal_binary(std::string_view bytes);
 /// another version, such as LogGOPSim2's; unsupported for receives from any rank or of any tag; too_large as read_goal.
 /// Source: LogGOPSim, src/LogGOPSim/Parser.hpp, which writes and reads the form.
 Result<std::vector<std::vector<ChakraNode>>> read_goal_binary(std::string_view bytes, const std::string& name,
-                                                              std::size_t most_ranks);
+                                                              std::size_t max_ranks);
 
 /// What a PyTorch profiler wrote about one rank.
 struct KinetoTrace {

@@ -98,16 +98,16 @@ Result<void> check_averaging(const TrainingModel& model) {
 }
 
 /// About how many tasks the steps have, and whether their buffers can be named.
-Result<void> check_size(const TrainingModel& model, std::size_t most_tasks) {
+Result<void> check_size(const TrainingModel& model, std::size_t task_limit) {
   const __int128 micro_batches = model.batch / (model.data * model.micro_batch);
   const __int128 per_layer = 2 * (4 + (model.sequence_parallel ? 4 : 2) + (model.experts > 0 ? 2 : 0) +
                                   (model.recomputes ? 2 : 0) + (model.sharding == Sharding::full ? 2 : 0));
   const __int128 tasks = (per_layer * (model.layers / model.pipeline + 1) + 8 * model.virtual_stages) * micro_batches *
                          model.tensor * model.pipeline * model.data * model.steps;
-  if (tasks > static_cast<__int128>(most_tasks)) {
+  if (tasks > static_cast<__int128>(task_limit)) {
     return fail(ErrorCode::too_large,
                 fmt::format("the training steps have about {} million tasks, and the most are {:.1f} million",
-                            static_cast<std::int64_t>(tasks / 1'000'000), static_cast<double>(most_tasks) / 1e6),
+                            static_cast<std::int64_t>(tasks / 1'000'000), static_cast<double>(task_limit) / 1e6),
                 "use fewer micro-batches (a smaller batch) or steps");
   }
   const LayerCost cost = cost_of_layer(model);
@@ -178,14 +178,14 @@ std::string_view use_of_call(std::string_view label) {
 
 std::vector<Parallelism> list_parallelisms(const TrainingModel& model, std::int64_t ranks) {
   std::vector<Parallelism> all;
-  const std::int64_t most_expert = std::max<std::int64_t>(model.experts, 1);
+  const std::int64_t max_expert = std::max<std::int64_t>(model.experts, 1);
   for (std::int64_t tensor = 1; tensor <= ranks; ++tensor) {
     if (ranks % tensor != 0) continue;
     for (std::int64_t pipeline = 1; pipeline <= ranks / tensor; ++pipeline) {
       if (ranks / tensor % pipeline != 0) continue;
       const std::int64_t data = ranks / tensor / pipeline;
-      for (std::int64_t expert = 1; expert <= std::min(data, most_expert); ++expert) {
-        if (data % expert == 0 && most_expert % expert == 0) all.push_back({tensor, pipeline, data, expert});
+      for (std::int64_t expert = 1; expert <= std::min(data, max_expert); ++expert) {
+        if (data % expert == 0 && max_expert % expert == 0) all.push_back({tensor, pipeline, data, expert});
       }
     }
   }
@@ -200,7 +200,7 @@ TrainingModel spread(TrainingModel model, const Parallelism& parallelism) {
   return model;
 }
 
-Result<TrainingModel> check_training(const TrainingModel& given, std::int64_t count, std::size_t most_tasks) {
+Result<TrainingModel> check_training(const TrainingModel& given, std::int64_t count, std::size_t task_limit) {
   TrainingModel model = given;
   const __int128 share = static_cast<__int128>(model.tensor) * model.pipeline;
   if (model.data == 0 && share <= count && count % static_cast<std::int64_t>(share) == 0) {
@@ -214,13 +214,13 @@ Result<TrainingModel> check_training(const TrainingModel& given, std::int64_t co
   if (auto checked = check_divisions(model); !checked) return tl::unexpected(checked.error());
   if (auto checked = check_averaging(model); !checked) return tl::unexpected(checked.error());
   if (auto checked = check_routing(model); !checked) return tl::unexpected(checked.error());
-  if (auto checked = check_size(model, most_tasks); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_size(model, task_limit); !checked) return tl::unexpected(checked.error());
   return model;
 }
 
-Result<void> add_training(Job& job, const TrainingModel& given, const std::vector<Rank>& ranks, std::size_t most_tasks,
+Result<void> add_training(Job& job, const TrainingModel& given, const std::vector<Rank>& ranks, std::size_t task_limit,
                           Averager* averager, std::optional<RoutingFigures>* routed) {
-  const auto model = check_training(given, static_cast<std::int64_t>(ranks.size()), most_tasks);
+  const auto model = check_training(given, static_cast<std::int64_t>(ranks.size()), task_limit);
   if (!model) return tl::unexpected(model.error());
   TrainingSteps steps(job, *model, ranks, averager);
   if (routed != nullptr) *routed = steps.routing();

@@ -120,7 +120,7 @@ TrainingModel spread(TrainingModel model, const Parallelism& parallelism);
 /// Whether `add_training` takes the model on so many ranks; the model with `data` filled in.
 /// Errors: those of add_training.
 Result<TrainingModel> check_training(const TrainingModel& model, std::int64_t ranks,
-                                     std::size_t most_tasks = max_tasks);
+                                     std::size_t task_limit = max_tasks);
 
 /// What one layer, or the output layer, needs.
 struct LayerCost {
@@ -158,9 +158,9 @@ Picoseconds compute_time(const TrainingModel& model, __int128 flops);
 /// all_to_all before and behind the feed-forward part. Data: gradients are added bucket by bucket during the last
 /// micro-batch's backward pass, by `averager` where one is given. Errors: invalid_input when sizes do not divide each
 /// other, naming them, or when the averager would have nothing to do; those of the averager; too_large past
-/// `most_tasks`. `routed`: what a routing makes of it.
+/// `task_limit`. `routed`: what a routing makes of it.
 Result<void> add_training(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks,
-                          std::size_t most_tasks = max_tasks, Averager* averager = nullptr,
+                          std::size_t task_limit = max_tasks, Averager* averager = nullptr,
                           std::optional<RoutingFigures>* routed = nullptr);
 
 }  // namespace espalier::scenario

@@ -11,8 +11,8 @@ namespace {
 
 using pugi::xml_node;
 
-constexpr std::int64_t most_read_ranks = 4096, most_read_chunks = 65'536, most_read_channels = 1024;
-constexpr std::int64_t most_read_states = std::int64_t{1} << 24U;
+constexpr std::int64_t max_read_ranks = 4096, max_read_chunks = 65'536, max_read_channels = 1024;
+constexpr std::int64_t max_read_states = std::int64_t{1} << 24U;
 
 class ProgramReader {
  public:
@@ -45,9 +45,9 @@ class ProgramReader {
       refused.value().code = ErrorCode::unsupported;
       return refused;
     }
-    const auto ranks = xml_.integer(algo, "ngpus", 0, 2, most_read_ranks);
+    const auto ranks = xml_.integer(algo, "ngpus", 0, 2, max_read_ranks);
     if (!ranks) return tl::unexpected(ranks.error());
-    const auto chunks = xml_.integer(algo, "nchunksperloop", 0, 1, most_read_chunks);
+    const auto chunks = xml_.integer(algo, "nchunksperloop", 0, 1, max_read_chunks);
     if (!chunks) return tl::unexpected(chunks.error());
     if (*ranks == 0 || *chunks == 0) return xml_.fail_at(algo, "ngpus or nchunksperloop is missing", "write both");
     if (*chunks % *ranks != 0 && *kind != CollectiveKind::all_reduce) {
@@ -56,7 +56,7 @@ class ProgramReader {
     }
     // Which version of each chunk every rank has is kept while the program runs.
     const std::int64_t whole = *chunks * (*kind == CollectiveKind::all_to_all ? *ranks : 1);
-    if (whole * *ranks > most_read_states) {
+    if (whole * *ranks > max_read_states) {
       return fail(ErrorCode::too_large, "there are too many chunks at too many GPUs", "use fewer chunks");
     }
     program_.name = algo.attribute("name").value();
@@ -69,7 +69,7 @@ class ProgramReader {
   Result<void> read_gpu(xml_node gpu, std::vector<MscclBlock>& blocks) {
     std::map<std::int64_t, std::int32_t> places;
     for (const xml_node tb : gpu.children("tb")) {
-      const auto id = xml_.integer(tb, "id", -1, 0, most_read_chunks);
+      const auto id = xml_.integer(tb, "id", -1, 0, max_read_chunks);
       if (!id) return tl::unexpected(id.error());
       if (!places.emplace(*id, static_cast<std::int32_t>(places.size())).second) {
         return xml_.fail_at(tb, fmt::format("the thread block {} is there twice", *id), "number them");
@@ -80,7 +80,7 @@ class ProgramReader {
       MscclBlock& block = blocks.emplace_back();
       for (const auto& [name, value, high] :
            {std::tuple{"send", &block.send, last_rank}, std::tuple{"recv", &block.receive, last_rank},
-            std::tuple{"chan", &block.channel, most_read_channels}}) {
+            std::tuple{"chan", &block.channel, max_read_channels}}) {
         const auto read = xml_.integer(tb, name, name == std::string_view("chan") ? 0 : -1, -1, high);
         if (!read) return tl::unexpected(read.error());
         *value = *read;
@@ -120,10 +120,10 @@ class ProgramReader {
     }
     if (auto read = read_chunk(step, "srcbuf", "srcoff", op.src); !read) return read;
     if (auto read = read_chunk(step, "dstbuf", "dstoff", op.dst); !read) return read;
-    const auto count = xml_.integer(step, "cnt", 1, 0, most_read_chunks);
+    const auto count = xml_.integer(step, "cnt", 1, 0, max_read_chunks);
     if (!count) return tl::unexpected(count.error());
     op.count = *count;
-    const auto after_block = xml_.integer(step, "depid", -1, -1, most_read_chunks);
+    const auto after_block = xml_.integer(step, "depid", -1, -1, max_read_chunks);
     if (!after_block) return tl::unexpected(after_block.error());
     const auto after_step = xml_.integer(step, "deps", -1, -1, 1'000'000);
     if (!after_step) return tl::unexpected(after_step.error());
@@ -144,7 +144,7 @@ class ProgramReader {
       return xml_.fail_at(step, fmt::format("{}=\"{}\" is no buffer", buffer, name.substr(0, 60)),
                           "buffers are i, o and s");
     }
-    const auto place = xml_.integer(step, offset, 0, -1, most_read_chunks);
+    const auto place = xml_.integer(step, offset, 0, -1, max_read_chunks);
     if (!place) return tl::unexpected(place.error());
     chunk = {name.front(), *place};
     return {};

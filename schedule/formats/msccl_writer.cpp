@@ -15,11 +15,11 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t most_msccl_chunks = 4096;
+constexpr std::int64_t max_msccl_chunks = 4096;
 /// Limits of the executors in NCCL's forks: microsoft/msccl, src/include/msccl.h.
-constexpr std::int64_t most_count = 71;
-constexpr std::size_t most_steps = 256;
-constexpr std::uint32_t most_msccl_channels = 32;
+constexpr std::int64_t max_count = 71;
+constexpr std::size_t max_steps = 256;
+constexpr std::uint32_t max_msccl_channels = 32;
 
 struct StepPlace {
   std::uint32_t block = 0;
@@ -108,7 +108,7 @@ class MscclWriter {
     for (std::int64_t chunk = first.offset / unit_; chunk < end;) {
       const MscclChunk from = buffers_.at(src, chunk), to = buffers_.at(dst, chunk);
       std::int64_t count = 1;
-      for (; count < most_count && chunk + count < end; ++count) {
+      for (; count < max_count && chunk + count < end; ++count) {
         const MscclChunk next_from = buffers_.at(src, chunk + count), next_to = buffers_.at(dst, chunk + count);
         if (next_from.buffer != from.buffer || next_from.offset != from.offset + count) break;
         if (next_to.buffer != to.buffer || next_to.offset != to.offset + count) break;
@@ -173,10 +173,10 @@ class MscclWriter {
     const std::int64_t ranks = schedule_.collective.rank_count, shard = chunks_ / ranks;
     for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
       const std::uint32_t block = block_of(Rank(rank), -1, -1, 0);
-      for (std::int64_t done = 0; done < shard; done += most_count) {
+      for (std::int64_t done = 0; done < shard; done += max_count) {
         const std::int64_t at = static_cast<std::int64_t>(rank) * shard + done;
         append(Rank(rank), block,
-               {.type = "cpy", .src = {'i', at}, .dst = {'o', at}, .count = std::min(most_count, shard - done)}, {});
+               {.type = "cpy", .src = {'i', at}, .dst = {'o', at}, .count = std::min(max_count, shard - done)}, {});
       }
     }
   }
@@ -194,10 +194,10 @@ class MscclWriter {
     if (options_.dialect == "astra") return {};
     for (const auto& blocks : gpus_) {
       for (const ThreadBlock& block : blocks) {
-        if (block.steps.size() <= most_steps) continue;
+        if (block.steps.size() <= max_steps) continue;
         return fail(
             ErrorCode::unsupported,
-            fmt::format("a thread block has {} steps, and MSCCL's executor takes {}", block.steps.size(), most_steps),
+            fmt::format("a thread block has {} steps, and MSCCL's executor takes {}", block.steps.size(), max_steps),
             "plan with fewer trees (--max-trees), or write the dialect astra");
       }
     }
@@ -216,7 +216,7 @@ class MscclWriter {
     if (options_.dialect != "astra") {
       xml += fmt::format(R"( outofplace="{}" minBytes="0" maxBytes="9223372036854775807")", in_place ? 0 : 1);
     }
-    if (options_.dialect == "rccl") xml += fmt::format(R"( nthreadblocks="{}")", most_blocks());
+    if (options_.dialect == "rccl") xml += fmt::format(R"( nthreadblocks="{}")", max_blocks());
     xml += ">\n";
     for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
       xml += fmt::format("  <gpu id=\"{}\" i_chunks=\"{}\" o_chunks=\"{}\" s_chunks=\"{}\">\n", rank, buffers_.inputs(),
@@ -227,7 +227,7 @@ class MscclWriter {
     return xml + "</algo>\n";
   }
 
-  [[nodiscard]] std::size_t most_blocks() const {
+  [[nodiscard]] std::size_t max_blocks() const {
     std::size_t most = 0;
     for (const auto& blocks : gpus_) most = std::max(most, blocks.size());
     return most;
@@ -277,9 +277,9 @@ Result<ExportedFile> write_msccl(const Schedule& schedule, const Topology& topol
     return fail(ErrorCode::invalid_input, fmt::format("there is no dialect '{}'", options.dialect.substr(0, 60)),
                 "dialects are msccl, rccl and astra");
   }
-  const auto cut = cut_msccl_chunks(schedule, topology, "MSCCL", most_msccl_chunks);
+  const auto cut = cut_msccl_chunks(schedule, topology, "MSCCL", max_msccl_chunks);
   if (!cut) return tl::unexpected(cut.error());
-  const WrittenChannels channels = number_channels(schedule, most_msccl_channels);
+  const WrittenChannels channels = number_channels(schedule, max_msccl_channels);
   auto text = MscclWriter(schedule, channels, options, cut->unit, cut->chunks).write();
   if (!text) return tl::unexpected(text.error());
   return ExportedFile{"", *std::move(text), lost_by(schedule, channels, "MSCCL")};

@@ -20,10 +20,10 @@ namespace {
 using nlohmann::json;
 using Kind = MscclppOp::Kind;
 
-constexpr std::int64_t most_gpus = 4096, most_chunks = 65'536, most_blocks = 1024, most_split = 64;
-constexpr std::int64_t most_cells = std::int64_t{1} << 24U;
+constexpr std::int64_t max_gpus = 4096, max_chunks = 65'536, max_blocks = 1024, max_split = 64;
+constexpr std::int64_t max_cells = std::int64_t{1} << 24U;
 
-constexpr std::size_t most_runs = 64;
+constexpr std::size_t max_runs = 64;
 
 /// What an operation of that name does.
 struct OpForm {
@@ -31,7 +31,7 @@ struct OpForm {
   Kind kind;
   bool signals = false;
   bool reads_packets = false;
-  std::size_t most_targets = most_runs;
+  std::size_t max_targets = max_runs;
 };
 constexpr std::array op_forms = {
     OpForm{"nop", Kind::nothing},
@@ -151,7 +151,7 @@ class MscclppReader {
     }
     const json* const gpus = member(root, "gpus").value;
     const std::size_t count = gpus != nullptr && gpus->is_array() ? gpus->size() : 0;
-    if (count < 2 || count > most_gpus) return fail_at("gpus", "has no 2 to 4096 GPUs", "give a whole plan");
+    if (count < 2 || count > max_gpus) return fail_at("gpus", "has no 2 to 4096 GPUs", "give a whole plan");
     program_.name = text(member(root, "name"));
     program_.collective = {.kind = *kind, .rank_count = static_cast<std::uint32_t>(count), .root = Rank()};
     const json* const in_place = member(root, "inplace").value;
@@ -164,9 +164,9 @@ class MscclppReader {
     constexpr int deepest = 12;  // gpus, threadblocks, ops, the ops of a pipeline, tbg_info: there are no groups below.
     if (!at.is_structured() || depth > deepest) return;
     for (const auto& [key, value] : at.items()) {
-      if (key == "tbg_size" && value.is_number_unsigned() && value >= 1 && value <= most_split) {
+      if (key == "tbg_size" && value.is_number_unsigned() && value >= 1 && value <= max_split) {
         const auto split = std::lcm(split_, value.get<std::int64_t>());
-        if (split <= most_chunks) split_ = split;
+        if (split <= max_chunks) split_ = split;
       }
       find_split(value, depth + 1);
     }
@@ -180,13 +180,13 @@ class MscclppReader {
     if (gpu.path != fmt::format("gpus[{}]", *id)) {
       return fail_at(gpu.path, "has the id of another place", "list the GPUs in the order of their ids");
     }
-    const auto inputs = integer(member(gpu, "input_chunks"), 1, most_chunks);
+    const auto inputs = integer(member(gpu, "input_chunks"), 1, max_chunks);
     if (!inputs) return tl::unexpected(inputs.error());
-    auto outputs = integer(member(gpu, "output_chunks"), 0, most_chunks);
+    auto outputs = integer(member(gpu, "output_chunks"), 0, max_chunks);
     if (!outputs) return tl::unexpected(outputs.error());
     // Plans that work in place may have no output of their own.
     if (*outputs == 0 && program_.collective.kind == CollectiveKind::all_reduce) outputs = inputs;
-    const auto scratch = integer(member(gpu, "scratch_chunks"), 0, most_chunks * 16);
+    const auto scratch = integer(member(gpu, "scratch_chunks"), 0, max_chunks * 16);
     if (!scratch) return tl::unexpected(scratch.error());
     const CollectiveKind kind = program_.collective.kind;
     const std::int64_t chunks = std::max(*inputs, *outputs);
@@ -203,7 +203,7 @@ class MscclppReader {
     program_.chunks = chunks * split_;
     rank.scratch = *scratch * split_;
     cells_ += 2 * program_.chunks * program_.collective.extent_factor() + rank.scratch;
-    if (cells_ > most_cells || program_.chunks * count > most_cells) {
+    if (cells_ > max_cells || program_.chunks * count > max_cells) {
       return fail(ErrorCode::too_large, file_ + ": there are too many chunks at too many GPUs", "use fewer chunks");
     }
     return read_rank_places(gpu, static_cast<std::size_t>(*id));
@@ -241,7 +241,7 @@ class MscclppReader {
     const auto semaphores = array(gpu, "semaphores", false);
     if (!semaphores) return tl::unexpected(semaphores.error());
     for (const JsonPlace& semaphore : *semaphores) {
-      const auto value = integer(member(semaphore, "init_value"), 0, most_chunks);
+      const auto value = integer(member(semaphore, "init_value"), 0, max_chunks);
       if (!value) return tl::unexpected(value.error());
       rank.semaphores.push_back(*value);
     }
@@ -270,7 +270,7 @@ class MscclppReader {
     const auto own = static_cast<std::size_t>((*gpu.value)["id"].get<std::int64_t>());
     const auto blocks = array(gpu, "threadblocks");
     if (!blocks) return tl::unexpected(blocks.error());
-    if (blocks->size() > std::size_t(most_blocks)) return fail_at(gpu.path, "has over 1024 thread blocks", "use fewer");
+    if (blocks->size() > std::size_t(max_blocks)) return fail_at(gpu.path, "has over 1024 thread blocks", "use fewer");
     for (const JsonPlace& block : *blocks) {
       auto places = read_block_places(block, own);
       if (!places) return tl::unexpected(places.error());
@@ -350,7 +350,7 @@ class MscclppReader {
     if (op.kind != Kind::move && op.kind != Kind::reduce) return {};
     if (auto read = read_runs(at, "src_buff", own, places, op.sources); !read) return read;
     if (auto read = read_runs(at, "dst_buff", own, places, op.targets); !read) return read;
-    if (op.sources.size() > most_runs || op.targets.size() > form->most_targets) {
+    if (op.sources.size() > max_runs || op.targets.size() > form->max_targets) {
       return fail_at(at.path, fmt::format("{} has more places than it uses", name), "leave them out");
     }
     return check_runs(at, op);
@@ -380,9 +380,9 @@ class MscclppReader {
       }
     }
     if (op.kind == Kind::barrier) {
-      const auto id = integer(member(at, "barrier_id"), 0, most_blocks);
+      const auto id = integer(member(at, "barrier_id"), 0, max_blocks);
       if (!id) return tl::unexpected(id.error());
-      const auto blocks = integer(member(at, "num_threadblocks"), 1, most_blocks);
+      const auto blocks = integer(member(at, "num_threadblocks"), 1, max_blocks);
       if (!blocks) return tl::unexpected(blocks.error());
       op.barrier = *id;
       op.barrier_blocks = *blocks;
@@ -394,7 +394,7 @@ class MscclppReader {
                          std::vector<MscclppCells>& runs) const {
     std::int64_t part = 0, parts = 1;
     if (const JsonPlace group = member(at, "tbg_info"); group.value != nullptr) {
-      const auto size = integer(member(group, "tbg_size"), 1, most_split);
+      const auto size = integer(member(group, "tbg_size"), 1, max_split);
       if (!size) return tl::unexpected(size.error());
       const auto id = integer(member(group, "tb_id"), 0, *size - 1);
       if (!id) return tl::unexpected(id.error());
@@ -421,9 +421,9 @@ class MscclppReader {
         if (!letter) return tl::unexpected(letter.error());
         run.first.buffer = *letter;
       }
-      const auto index = integer(member(buffer, "index"), 0, most_chunks * 16);
+      const auto index = integer(member(buffer, "index"), 0, max_chunks * 16);
       if (!index) return tl::unexpected(index.error());
-      const auto size = integer(member(buffer, "size"), 1, most_chunks);
+      const auto size = integer(member(buffer, "size"), 1, max_chunks);
       if (!size) return tl::unexpected(size.error());
       run.count = *size * split_ / parts;
       run.first.offset = *index * split_ + part * run.count;

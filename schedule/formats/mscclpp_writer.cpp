@@ -21,12 +21,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::int64_t most_mscclpp_chunks = 4096;
-constexpr std::uint32_t most_mscclpp_channels = 32;
+constexpr std::int64_t max_mscclpp_chunks = 4096;
+constexpr std::uint32_t max_mscclpp_channels = 32;
 /// Limits of the executor: MAX_OPERATION and MAX_DEVICE_SEMAPHORES of src/core/include/execution_common.hpp.
-constexpr std::size_t most_ops = 64, most_acquired = 16;
+constexpr std::size_t max_ops = 64, max_acquired = 16;
 /// All thread blocks of a GPU have to run at once, one per multiprocessor: an A100 has 108.
-constexpr std::size_t most_blocks_of_gpu = 108;
+constexpr std::size_t max_blocks_of_gpu = 108;
 /// Operations that a transfer takes at most at one end: two waits, two barriers within the block, what it does, two
 /// signals.
 constexpr std::size_t ops_per_transfer = 8;
@@ -190,8 +190,8 @@ class MscclppWriter {
       gpu.blocks[other].ops[release_places_.at({rank, other, number})]["semaphore_ids"].push_back(semaphore);
       semaphores.push_back(semaphore);
     }
-    for (std::size_t i = 0; i < semaphores.size(); i += most_acquired) {
-      const std::size_t end = std::min(semaphores.size(), i + most_acquired);
+    for (std::size_t i = 0; i < semaphores.size(); i += max_acquired) {
+      const std::size_t end = std::min(semaphores.size(), i + max_acquired);
       const auto begin = semaphores.begin();
       gpu.blocks[block].ops.push_back(on_semaphores(
           "sem_acquire", {begin + static_cast<std::ptrdiff_t>(i), begin + static_cast<std::ptrdiff_t>(end)}));
@@ -205,7 +205,7 @@ class MscclppWriter {
     if (found != lanes_.end()) {
       const std::size_t ops = std::max(gpus_[src].blocks[found->second.sender].ops.size(),
                                        gpus_[dst].blocks[found->second.receiver].ops.size());
-      if (ops + ops_per_transfer <= most_ops) return found->second;
+      if (ops + ops_per_transfer <= max_ops) return found->second;
     }
     const Lane lane{add_block(src, dst), add_block(dst, src)};
     lanes_[{src, dst, channel}] = lane;
@@ -270,27 +270,27 @@ class MscclppWriter {
 
   Result<void> check_limits() {
     for (Gpu& gpu : gpus_) {
-      if (gpu.blocks.size() > most_blocks_of_gpu) {
-        return fail(ErrorCode::unsupported,
-                    fmt::format("a GPU has {} thread blocks, and {} run at once at most", gpu.blocks.size(),
-                                most_blocks_of_gpu),
-                    "plan with fewer trees (--max-trees), or another algorithm");
+      if (gpu.blocks.size() > max_blocks_of_gpu) {
+        return fail(
+            ErrorCode::unsupported,
+            fmt::format("a GPU has {} thread blocks, and {} run at once at most", gpu.blocks.size(), max_blocks_of_gpu),
+            "plan with fewer trees (--max-trees), or another algorithm");
       }
       for (WriterBlock& block : gpu.blocks) {
         std::erase_if(block.ops, [](const ordered_json& op) {
           return op["name"] == "sem_release" && op["semaphore_ids"].empty();
         });
         for (const ordered_json& op : block.ops) {
-          if (op["name"] != "sem_release" || op["semaphore_ids"].size() <= most_acquired) continue;
+          if (op["name"] != "sem_release" || op["semaphore_ids"].size() <= max_acquired) continue;
           return fail(ErrorCode::unsupported,
                       fmt::format("{} thread blocks wait for one, and MSCCL++'s executor takes {}",
-                                  op["semaphore_ids"].size(), most_acquired),
+                                  op["semaphore_ids"].size(), max_acquired),
                       "plan with fewer trees (--max-trees), or another algorithm");
         }
-        if (block.ops.size() > most_ops) {
+        if (block.ops.size() > max_ops) {
           return fail(ErrorCode::unsupported,
                       fmt::format("a thread block has {} operations, and MSCCL++'s executor takes {}", block.ops.size(),
-                                  most_ops),
+                                  max_ops),
                       "plan with fewer trees (--max-trees), or another algorithm");
         }
       }
@@ -362,11 +362,11 @@ class MscclppWriter {
 
 Result<ExportedFile> write_mscclpp(const Schedule& schedule, const Topology& topology) {
   if (auto refused = refuse_inputs(schedule, "an MSCCL++ plan"); !refused) return tl::unexpected(refused.error());
-  const auto cut = cut_msccl_chunks(schedule, topology, "MSCCL++", most_mscclpp_chunks);
+  const auto cut = cut_msccl_chunks(schedule, topology, "MSCCL++", max_mscclpp_chunks);
   if (!cut) return tl::unexpected(cut.error());
   // The more channels, the more goes on at once, as far as a GPU has room for their thread blocks.
-  WrittenChannels channels = number_channels(schedule, most_mscclpp_channels);
-  for (std::uint32_t most = std::min(most_mscclpp_channels, std::max(channels.most_lanes, 1U));; most -= 1) {
+  WrittenChannels channels = number_channels(schedule, max_mscclpp_channels);
+  for (std::uint32_t most = std::min(max_mscclpp_channels, std::max(channels.max_lanes, 1U));; most -= 1) {
     channels = number_channels(schedule, most);
     auto text = MscclppWriter(schedule, cut->unit, cut->chunks, channels).write();
     if (text) return ExportedFile{"", *std::move(text), lost_by(schedule, channels, "MSCCL++")};

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view mark = "NCCL INFO ";
 constexpr std::string_view channel_head = "NCCL INFO Channel ";
 constexpr std::string_view ring_head = "NCCL INFO Ring ";
-constexpr std::size_t most_channels = 1024;
+constexpr std::size_t max_log_channels = 1024;
 /// Where lines of rings are cut: until 2021, and since.
 constexpr std::array<std::size_t, 2> cut_lengths = {20, 28};
 
@@ -92,7 +92,7 @@ class RingLog {
   Result<NcclLogRings> read(std::string_view text) {
     for (const TextLine& line : lines_of(text)) {
       if (auto read = read_line(line); !read) return tl::unexpected(read.error());
-      if (channels_.size() > most_channels) return fail_at(file_, line.number, 1, "there are too many channels", "");
+      if (channels_.size() > max_log_channels) return fail_at(file_, line.number, 1, "there are too many channels", "");
     }
     NcclLogRings rings{.channels = declared_};
     for (const auto& [number, channel] : channels_) {

@@ -18,7 +18,7 @@ namespace {
 
 using pugi::xml_node;
 
-constexpr std::size_t most_rings = 256;
+constexpr std::size_t max_rings = 256;
 constexpr std::string_view ring_pattern = "4";
 
 class NcclRingsReader {
@@ -50,8 +50,8 @@ class NcclRingsReader {
       refused.value().code = ErrorCode::unsupported;
       return refused;
     }
-    if (rings_.size() == most_rings)
-      return xml_.fail_at(channel, fmt::format("there are more than {} rings", most_rings), "use fewer");
+    if (rings_.size() == max_rings)
+      return xml_.fail_at(channel, fmt::format("there are more than {} rings", max_rings), "use fewer");
     std::vector<std::int64_t>& ring = rings_.emplace_back();
     for (const xml_node gpu : channel.children("gpu")) {
       const auto number = read_device(gpu);

@@ -60,7 +60,7 @@ WrittenChannels number_channels(const Schedule& schedule, std::uint32_t most) {
   }
   WrittenChannels written{{}, 0, most};
   for (auto& [pair, of_pair] : lanes) {
-    written.most_lanes = std::max(written.most_lanes, static_cast<std::uint32_t>(of_pair.size()));
+    written.max_lanes = std::max(written.max_lanes, static_cast<std::uint32_t>(of_pair.size()));
     number_lanes(schedule, of_pair, most);
     std::ranges::sort(of_pair, {}, &WrittenLane::channel);
   }
@@ -76,9 +76,9 @@ WrittenChannels number_channels(const Schedule& schedule, std::uint32_t most) {
 std::vector<std::string> lost_by(const Schedule& schedule, std::string_view format) {
   std::vector<std::string> lost = {
       fmt::format("{} does not say over which links a transfer goes: its readers choose", format)};
-  if (schedule.cut) {
+  if (schedule.pacing) {
     lost.push_back(fmt::format("{} does not say that chunks are {}: what runs it cuts as it does", format,
-                               format_size(schedule.cut->chunk)));
+                               format_size(schedule.pacing->chunk)));
   }
   return lost;
 }
@@ -89,7 +89,7 @@ std::vector<std::string> lost_by(const Schedule& schedule, const WrittenChannels
     lost.insert(lost.begin() + 1,
                 fmt::format("of up to {} channels between two ranks {} are left: transfers that went beside each other "
                             "follow each other",
-                            channels.most_lanes, channels.most));
+                            channels.max_lanes, channels.most));
   }
   return lost;
 }

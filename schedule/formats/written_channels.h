@@ -12,10 +12,10 @@ namespace espalier {
 /// each sender and receiver, so that what one tree sends does not stand behind what another does.
 struct WrittenChannels {
   std::vector<std::uint32_t> numbers;  ///< By transfer, below `most`.
-  std::uint32_t most_lanes = 0;        ///< Of two ranks, at most: lanes that the schedule has between them.
+  std::uint32_t max_lanes = 0;         ///< Of two ranks, at most: lanes that the schedule has between them.
   std::uint32_t most = 0;
 
-  [[nodiscard]] bool are_folded() const { return most_lanes > most; }
+  [[nodiscard]] bool are_folded() const { return max_lanes > most; }
 };
 
 /// Numbers the lanes of each sender and receiver from 0 on, in the order of their first transfers. Where they take

@@ -14,7 +14,7 @@ namespace espalier {
 namespace {
 
 /// Parallel links that a name such as "a>b#7" can imply; a larger number is a slip, and would cost memory.
-constexpr std::uint64_t most_parallel_links = 256;
+constexpr std::uint64_t max_parallel_links = 256;
 
 class ImpliedNetwork {
  public:
@@ -87,7 +87,7 @@ bool ImpliedNetwork::note_link(std::size_t offset, std::string_view name, NodeId
     const std::string_view digits = head_name.substr(hash + 1);
     head_name = head_name.substr(0, hash);
     const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
-    if (status != std::errc() || end != digits.data() + digits.size() || ordinal >= most_parallel_links) {
+    if (status != std::errc() || end != digits.data() + digits.size() || ordinal >= max_parallel_links) {
       return cursor_.json.fail(offset,
                                fmt::format("the link '{}' has no number from 0 to 255 behind its '#'", shown(name)));
     }

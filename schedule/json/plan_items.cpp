@@ -100,7 +100,7 @@ bool read_transfer(PlanCursor& cursor, const Schedule& schedule, WrittenTransfer
 
 /// "p/q" with p >= 0 and q > 0.
 bool read_fraction(PlanCursor& cursor, Rational& value) {
-  constexpr std::size_t most_digits = 10'000;  // Reading digits takes time that grows with their square.
+  constexpr std::size_t max_digits = 10'000;  // Reading digits takes time that grows with their square.
   const std::size_t begin = cursor.json.next_offset();
   std::string_view text;
   if (!cursor.json.read_string(text)) return false;
@@ -108,7 +108,7 @@ bool read_fraction(PlanCursor& cursor, Rational& value) {
   const std::string numerator(text.substr(0, slash));
   const std::string denominator(slash == std::string_view::npos ? "" : text.substr(slash + 1));
   const auto is_number = [](const std::string& digits) {
-    return !digits.empty() && digits.size() <= most_digits && (digits[0] != '0' || digits == "0") &&
+    return !digits.empty() && digits.size() <= max_digits && (digits[0] != '0' || digits == "0") &&
            std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
   };
   if (!is_number(numerator) || !is_number(denominator) || denominator == "0") {
@@ -119,14 +119,14 @@ bool read_fraction(PlanCursor& cursor, Rational& value) {
   return true;
 }
 
-bool read_cut(PlanCursor& cursor, const Topology& topology, std::vector<NodeId>& cut) {
+bool read_cut(PlanCursor& cursor, const Topology& topology, std::vector<NodeId>& pacing) {
   if (!cursor.json.begin_array()) return false;
   std::string_view name;
   while (cursor.json.next_element()) {
     const std::size_t begin = cursor.json.next_offset();
     if (!cursor.json.read_string(name)) return false;
-    cut.push_back(topology.find_node(name));
-    if (cut.back().is_none()) {
+    pacing.push_back(topology.find_node(name));
+    if (pacing.back().is_none()) {
       return cursor.json.fail(begin, fmt::format("'{}' is not a node of '{}'", shown(name), shown(topology.name())));
     }
   }
@@ -215,7 +215,7 @@ bool read_chunking(PlanCursor& cursor, Schedule& schedule) {
   const bool read = cursor.read_object(keys, bit(0) | bit(1), [&](std::size_t key) {
     return cursor.read_ranged(fmt::format("'{}'", keys[key]), least[key], most[key], values[key]);
   });
-  if (read) schedule.cut = SizedCut{{values[0]}, {values[1]}, static_cast<std::uint32_t>(values[2])};
+  if (read) schedule.pacing = SizedPacing{{values[0]}, {values[1]}, static_cast<std::uint32_t>(values[2])};
   return read;
 }
 

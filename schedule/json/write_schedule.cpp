@@ -103,9 +103,9 @@ void write_bound(BufferedOutput& out, const Bound& bound, const Topology& topolo
   out.print("}}");
 }
 
-void write_chunking(BufferedOutput& out, const SizedCut& cut) {
-  out.print(",\n \"chunking\": {{\"size\": {}, \"chunk\": {}, \"ahead\": {}}}", cut.size.count, cut.chunk.count,
-            cut.ahead);
+void write_chunking(BufferedOutput& out, const SizedPacing& pacing) {
+  out.print(",\n \"chunking\": {{\"size\": {}, \"chunk\": {}, \"ahead\": {}}}", pacing.size.count, pacing.chunk.count,
+            pacing.ahead);
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ Result<void> write_schedule(std::ostream& out, const Schedule& schedule, const T
   write_slices(buffered, schedule);
   write_transfers(buffered, schedule, topology);
   if (schedule.bound) write_bound(buffered, *schedule.bound, topology);
-  if (schedule.cut) write_chunking(buffered, *schedule.cut);
+  if (schedule.pacing) write_chunking(buffered, *schedule.pacing);
   if (options.of_rank) buffered.print(",\n \"of_rank\": {}", options.of_rank->value());
   if (options.embed_network) buffered.print(",\n \"network\": {}", write_topology_json(topology));
   buffered.print("}}\n");

@@ -13,8 +13,8 @@ namespace espalier {
 namespace {
 
 /// The search ends after so many maps that were none, and when it has looked at so many times all transfers.
-constexpr std::size_t most_failures = 256;
-constexpr std::uint64_t most_work = 16;
+constexpr std::size_t max_failures = 256;
+constexpr std::uint64_t max_work = 16;
 
 /// Whether every transfer moves one slice, and every lane, a channel from one rank to another, carries one.
 bool has_lone_slices(const Schedule& schedule) {
@@ -116,9 +116,9 @@ class SymmetryFinder {
       if (!orbits.joins(ranks)) add(maps_.take_ranks_to(ranks));
     }
     std::size_t failures = 0;
-    for (std::size_t i = 1; i < schedule_.slices.size() && failures < most_failures; ++i) {
+    for (std::size_t i = 1; i < schedule_.slices.size() && failures < max_failures; ++i) {
       const SliceId slice(i);
-      if (maps_.work() > most_work * schedule_.transfers.size()) break;
+      if (maps_.work() > max_work * schedule_.transfers.size()) break;
       if (schedule_.slices[i].length != schedule_.slices[0].length || orbits.first(slice) == SliceId(0)) continue;
       if (!add(maps_.take_first_to(slice))) ++failures;
     }

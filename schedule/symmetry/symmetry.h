@@ -45,7 +45,7 @@ std::optional<ScheduleSymmetry> find_symmetry(const Schedule& schedule, const To
                                               std::span<const RankMap> likely = {});
 
 /// A schedule with fewer transfers is as quickly run as its symmetry is found.
-inline constexpr std::size_t least_symmetric_transfers = 10'000;
+inline constexpr std::size_t min_symmetric_transfers = 10'000;
 
 /// Puts the images of one transfer next to each other in the program, so that a symmetry in any order becomes one in
 /// the same order, of which a simulation needs but one part (sim/compiled/repeats.h). The order of what happens to a

@@ -99,12 +99,12 @@ class Reader {
     return value;
   }
 
-  /// A name takes a byte in the file and many in memory: more than `most_names` are taken for damage.
+  /// A name takes a byte in the file and many in memory: more than `max_names` are taken for damage.
   std::vector<std::string> texts() {
-    constexpr std::uint64_t most_names = std::uint64_t{1} << 22U;
+    constexpr std::uint64_t max_names = std::uint64_t{1} << 22U;
     std::vector<std::string> values;
     const std::uint64_t count = number();
-    if (count > most_names || count > left()) failed_ = true;
+    if (count > max_names || count > left()) failed_ = true;
     for (std::uint64_t i = 0; i < count && !failed_; ++i) values.push_back(text());
     return values;
   }
@@ -203,8 +203,8 @@ Result<Timeline> read_binary_timeline(std::string_view bytes, std::string_view n
   Span before;
   before.transfer = TransferId(0);
   const std::uint64_t count = reader.number();
-  constexpr std::size_t least_bytes = 5;  // Of a span: five numbers.
-  timeline.spans.reserve(std::min<std::uint64_t>(count, reader.left() / least_bytes));
+  constexpr std::size_t min_bytes = 5;  // Of a span: five numbers.
+  timeline.spans.reserve(std::min<std::uint64_t>(count, reader.left() / min_bytes));
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::optional<Span> span = SpanCoder::read(reader, before);
     if (!span) return refuse("is cut off, or has a span out of range");

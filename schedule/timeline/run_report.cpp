@@ -11,7 +11,7 @@ double RunReport::algbw() const {
 double RunReport::busbw(const Collective& collective) const { return algbw() * to_double(collective.busbw_factor()); }
 
 double RunReport::of_bound(const Rational& time_per_byte, const Collective& collective) const {
-  const Rational least = least_time(time_per_byte, collective, size, element_size);
+  const Rational least = min_time(time_per_byte, collective, size, element_size);
   if (elapsed.count <= 0) return least == 0 ? 1.0 : 0.0;
   return to_double(least * make_rational(picoseconds_per_second) / make_rational(elapsed.count));
 }

@@ -19,7 +19,7 @@ inline constexpr Picoseconds no_deadline{std::numeric_limits<std::int64_t>::max(
 struct RunReport {
   Bytes size;               ///< Message size S.
   Bytes chunk;              ///< The largest chunk that was allowed.
-  std::uint32_t ahead = 0;  ///< Cut::ahead.
+  std::uint32_t ahead = 0;  ///< Pacing::ahead.
   Picoseconds elapsed;      ///< From the start until the last byte arrived.
   std::optional<Timeline> timeline;
   std::int64_t element_size = 4;  ///< Bytes per element.

@@ -43,17 +43,17 @@ std::string why_bad_traffic(double value) {
 }
 
 TrafficNumber read_traffic_number(std::string_view text) {
-  constexpr std::size_t most_shown = 40;
+  constexpr std::size_t max_shown = 40;
   TrafficNumber number;
   const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), number.value);
   if (text.empty()) {
     number.wrong = "a number is missing";
   } else if (status == std::errc::result_out_of_range) {
-    number.wrong = fmt::format("{}: it is out of range", printable_line(text.substr(0, most_shown)));
+    number.wrong = fmt::format("{}: it is out of range", printable_line(text.substr(0, max_shown)));
   } else if (status != std::errc() || rest != text.data() + text.size()) {
-    number.wrong = fmt::format("'{}' is not a number", printable_line(text.substr(0, most_shown)));
+    number.wrong = fmt::format("'{}' is not a number", printable_line(text.substr(0, max_shown)));
   } else if (const std::string wrong = why_bad_traffic(number.value); !wrong.empty()) {
-    number.wrong = fmt::format("{}: {}", printable_line(text.substr(0, most_shown)), wrong);
+    number.wrong = fmt::format("{}: {}", printable_line(text.substr(0, max_shown)), wrong);
   }
   return number;
 }

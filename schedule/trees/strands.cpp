@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::int64_t rounded_whole = 720'720;  // which up to 16 equal strands divide
 constexpr std::int64_t thinnest = 1024;          // times what a strand that counts must be the sum of all, at most
-constexpr std::int64_t most_wanted = std::int64_t{1} << 22;  // D past which a planned slice's units stay as fine
-constexpr std::size_t most_pieces = 64;
-constexpr std::size_t most_dealt = std::size_t{1} << 24;       // transfers, and slices
-constexpr std::size_t most_slice_ends = std::size_t{1} << 26;  // what a table of slices by end holds
+constexpr std::int64_t max_wanted = std::int64_t{1} << 22;  // D past which a planned slice's units stay as fine
+constexpr std::size_t max_pieces = 64;
+constexpr std::size_t max_dealt = std::size_t{1} << 24;       // transfers, and slices
+constexpr std::size_t max_slice_ends = std::size_t{1} << 26;  // what a table of slices by end holds
 
 /// The smallest D that parts all bundles exactly, or nothing when it would pass `largest`.
 std::optional<std::int64_t> exact_whole(const Topology& topology, const Bundles& bundles, std::int64_t largest) {
@@ -117,7 +117,7 @@ class StrandDealer {
                   return !is_one_part(transfer.first_slice.index(), transfer.slice_count);
                 });
     group_slices();
-    std::size_t pieces = most_pieces;
+    std::size_t pieces = max_pieces;
     while (!mark(pieces) && pieces > 1) pieces /= 2;
   }
 
@@ -208,7 +208,7 @@ class StrandDealer {
     for (const std::size_t group : group_of_) slices += sets_.pieces(groups_[group].cuts);
     first_channel_.assign(by_channel.size() + 1, 0);
     std::partial_sum(by_channel.begin(), by_channel.end(), first_channel_.begin() + 1);
-    return transfers <= most_dealt && slices <= most_dealt && slices * end_count(planned_) <= most_slice_ends &&
+    return transfers <= max_dealt && slices <= max_dealt && slices * end_count(planned_) <= max_slice_ends &&
            first_channel_.back() <= max_channels;
   }
 
@@ -224,7 +224,7 @@ class StrandDealer {
     const std::int64_t whole = strands_.whole();
     dealt_ = Schedule(planned_.header());
     dealt_.slices.clear();
-    dealt_.cut.reset();
+    dealt_.pacing.reset();
     dealt_.units *= whole;
     std::vector<std::pair<std::int64_t, std::size_t>> begins;
     for (std::size_t i = 0; i < planned_.slices.size(); ++i) {
@@ -374,7 +374,7 @@ Schedule deal_strands(const Schedule& planned, const Topology& topology, const B
   if (planned.units == 0 || planned.transfers.empty()) return planned;
   // Units as fine as can be counted leave none to part strands by.
   const std::int64_t parts = exact_whole(topology, bundles, StrandCuts::largest_whole).value_or(rounded_whole);
-  const std::int64_t most = max_units / std::min(parts, most_wanted);
+  const std::int64_t most = max_units / std::min(parts, max_wanted);
   if (planned.units <= most) return StrandDealer(planned, topology, bundles).run();
   return StrandDealer(with_coarser_units(planned, most), topology, bundles).run();
 }

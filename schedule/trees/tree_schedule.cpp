@@ -80,7 +80,7 @@ Rank far_end(const Collective& collective, const Slice& slice) {
 
 /// On so many ranks every block of an all_to_all has transfers of its own: the images of a run of neighbours are none,
 /// and without runs a part stands for all where the network is symmetric (schedule/symmetry).
-constexpr std::size_t least_ranks_apart = 64;
+constexpr std::size_t min_ranks_apart = 64;
 
 /// Whether each part travels only between its root and one other rank.
 bool travels_on_paths(CollectiveKind kind) {
@@ -161,7 +161,7 @@ Result<void> TreeScheduleBuilder::draft_paths_of(const Arborescence& tree, std::
   const bool one_root = has_root(collective().kind);
   const bool all_parts = one_root || collective().kind == CollectiveKind::all_to_all;
   const std::size_t first_part = one_root ? 0 : tree.root.index() * (all_parts ? ranks : 1);
-  const bool joins_runs = collective().kind != CollectiveKind::all_to_all || ranks < least_ranks_apart;
+  const bool joins_runs = collective().kind != CollectiveKind::all_to_all || ranks < min_ranks_apart;
   for (std::size_t part = first_part; part < first_part + (all_parts ? ranks : 1); ++part) {
     if (collective().share_of_part(static_cast<std::int64_t>(part)) == 0) continue;
     const SliceId begin = slices.part_begins[part];

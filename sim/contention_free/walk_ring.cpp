@@ -37,7 +37,7 @@ class RingSimulation {
   /// False when a chunk would queue on its way.
   bool run() {
     places_ = find_period();
-    const std::size_t chunks = most_chunks_;
+    const std::size_t chunks = max_chunks_;
     left_.assign(places_, options_.launch.count);
     asked_.assign(places_, options_.launch.count);
     arrived_.assign(places_ * chunks, options_.launch.count);
@@ -85,7 +85,7 @@ class RingSimulation {
       const auto known = std::ranges::find(cuts_, lengths);
       cut_of_shard_.push_back(static_cast<std::uint32_t>(known - cuts_.begin()));
       if (known != cuts_.end()) continue;
-      most_chunks_ = std::max(most_chunks_, lengths.size());
+      max_chunks_ = std::max(max_chunks_, lengths.size());
       cuts_.push_back(std::move(lengths));
     }
   }
@@ -128,8 +128,8 @@ class RingSimulation {
     const Path& path = path_of(place);
     const std::size_t shard = walk_.shard(step, place);
     const std::vector<std::int64_t>& cut = cuts_[cut_of_shard_[shard]];
-    const std::int64_t* came = &before_[(place == 0 ? places_ - 1 : place - 1) * most_chunks_];
-    std::int64_t* arrives = &arrived_[place * most_chunks_];
+    const std::int64_t* came = &before_[(place == 0 ? places_ - 1 : place - 1) * max_chunks_];
+    std::int64_t* arrives = &arrived_[place * max_chunks_];
     const std::uint32_t end = adds ? path.reduce_end : path.end;
     const auto order = static_cast<std::uint32_t>(step * transfers_per_step_ + first_ + shard * walk_.pieces);
     std::int64_t departed = options_.launch.count;
@@ -178,7 +178,7 @@ class RingSimulation {
   std::size_t size_;
   std::vector<std::uint32_t> cut_of_shard_;
   std::vector<std::vector<std::int64_t>> cuts_;  // lengths of chunks
-  std::size_t most_chunks_ = 1;
+  std::size_t max_chunks_ = 1;
   std::size_t places_ = 0;
   std::vector<std::int64_t> left_;   // by place: when its latest chunk left
   std::vector<std::int64_t> asked_;  // by place: when its latest chunk asked

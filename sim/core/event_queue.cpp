@@ -12,11 +12,11 @@ constexpr std::size_t kept_capacity = 4096;
 
 /// So many events are sorted at once, where they are not all of one time; pushes go in between as long as there are not
 /// many more.
-constexpr std::size_t most_sorted = 32;
-constexpr std::size_t most_with_pushes = 128;
+constexpr std::size_t max_sorted = 32;
+constexpr std::size_t max_with_pushes = 128;
 
 /// What so many events need stays in a cache until it is their turn.
-constexpr std::size_t most_upcoming = 1024;
+constexpr std::size_t max_upcoming = 1024;
 
 bool by_order(const Event& a, const Event& b) { return a.order < b.order; }
 
@@ -54,12 +54,12 @@ std::int64_t EventQueue::earliest() const {
 void EventQueue::push_sorted(const Event& event) {
   const auto later = [](std::int64_t time, const Event& other) { return time < other.time; };
   const bool is_last = taken_ == sorted_.size() || sorted_.back().time <= event.time;
-  if (!is_last && sorted_.size() - taken_ > most_with_pushes) {
+  if (!is_last && sorted_.size() - taken_ > max_with_pushes) {
     moving_.assign(sorted_.begin() + static_cast<std::ptrdiff_t>(taken_), sorted_.end());
     keep_earliest(moving_, moving_.front().time);
     moving_.clear();
     if (static_cast<std::uint64_t>(event.time) >= sorted_end_) return place(event);
-  } else if (taken_ > most_with_pushes && 2 * taken_ > sorted_.size()) {
+  } else if (taken_ > max_with_pushes && 2 * taken_ > sorted_.size()) {
     sorted_.erase(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(taken_));
     taken_ = 0;
   }
@@ -90,12 +90,12 @@ void EventQueue::sort_next() {
   std::vector<Event>& bucket = level.buckets[level.first()];
   level.occupied &= level.occupied - 1;
   if (level.occupied == 0) occupied_levels_ &= ~(1U << level_index);
-  if (bucket.size() > most_sorted && level_index > 0) {
+  if (bucket.size() > max_sorted && level_index > 0) {
     moving_.swap(bucket);
     const std::int64_t earliest = std::ranges::min_element(moving_, {}, &Event::time)->time;
     last_ = static_cast<std::uint64_t>(earliest);
     keep_earliest(moving_, earliest);
-    if (moving_.size() <= most_upcoming) upcoming_.swap(moving_);
+    if (moving_.size() <= max_upcoming) upcoming_.swap(moving_);
     clear_kept(moving_);
     return;
   }
@@ -108,7 +108,7 @@ void EventQueue::sort_next() {
   sorted_end_ = ((last_ >> shift) + 1) << shift;
   imminent_ = sorted_.size();
   if (level.occupied != 0) following_ = level.buckets[level.first()];
-  if (following_.size() > most_sorted) following_ = {};
+  if (following_.size() > max_sorted) following_ = {};
 }
 
 void EventQueue::pop_earliest(std::vector<Event>& batch) {

@@ -11,8 +11,8 @@ namespace espalier::sim {
 class Jitter {
  public:
   /// At most this part longer, in millionths. Requires: 0 to 1'000'000.
-  Jitter(std::int32_t most_ppm, std::uint64_t seed)
-      : most_((static_cast<std::uint64_t>(most_ppm) << 32U) / 1'000'000), seed_(mix(seed)) {}
+  Jitter(std::int32_t max_ppm, std::uint64_t seed)
+      : most_((static_cast<std::uint64_t>(max_ppm) << 32U) / 1'000'000), seed_(mix(seed)) {}
 
   [[nodiscard]] bool is_on() const { return most_ != 0; }
 

@@ -8,7 +8,7 @@ namespace espalier::sim {
 namespace {
 
 /// Sums of rates stop here, far past what links have.
-constexpr std::int64_t most_processor_rate = std::int64_t{1} << 61U;
+constexpr std::int64_t max_processor_rate = std::int64_t{1} << 61U;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void Network::add_processors(const Topology& topology, const CopyEngines& engine
     const std::string& host = topology.node(node).host;
     std::int64_t rate = 0;
     const auto add = [&](LinkId link) {
-      rate = std::min(rate + topology.link(link).bandwidth().bytes_per_second, most_processor_rate);
+      rate = std::min(rate + topology.link(link).bandwidth().bytes_per_second, max_processor_rate);
     };
     std::ranges::for_each(topology.out_links(node), add);
     std::ranges::for_each(topology.in_links(node), add);
@@ -51,7 +51,7 @@ void Network::add_processors(const Topology& topology, const CopyEngines& engine
     }
     Resource& resource = resources_[processor];
     resource.each = engines.message.count;
-    resource.bytes_per_second = std::min(resource.bytes_per_second + rate, most_processor_rate);
+    resource.bytes_per_second = std::min(resource.bytes_per_second + rate, max_processor_rate);
     processors_[node.index()] = processor;
   }
 }

@@ -15,8 +15,8 @@ struct PathTime {
   PathUse use = PathUse::moving;
   std::string where;  ///< The links' class or rate; "ranks" and "switches" for nodes.
   Picoseconds time;
-  std::string most_at;    ///< The link or node with the largest part of it.
-  Picoseconds most_time;  ///< That part.
+  std::string max_at;    ///< The link or node with the largest part of it.
+  Picoseconds max_time;  ///< That part.
 };
 
 /// What links are called together: their class, or where they have none their rate.

@@ -63,7 +63,7 @@ class Suggestions {
   [[nodiscard]] LinkId slowest_link() const {
     for (const PathTime& share : path_) {
       if (std::ranges::find(of_bandwidth, share.use) == of_bandwidth.end()) continue;
-      const LinkId link = topology_.find_link(share.most_at);
+      const LinkId link = topology_.find_link(share.max_at);
       return link.is_none() ? link : first_strand(link);
     }
     return {};

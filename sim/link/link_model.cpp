@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t fetched_ahead = 6;
 
 /// So many packets and their lanes stay in a cache anyway.
-constexpr std::size_t least_fetched = 4096;
+constexpr std::size_t min_fetched = 4096;
 
 }  // namespace
 
@@ -60,7 +60,7 @@ void LinkModel::advance(std::vector<RankEnd>& ended) {
 /// Packets, lanes and what is known of arrivals lie anywhere in memory: all of them are asked for before the first one
 /// is needed.
 void LinkModel::fetch_upcoming() const {
-  if (packets_.size() < least_fetched) return;
+  if (packets_.size() < min_fetched) return;
   for (const Event& event : queue_.upcoming()) __builtin_prefetch(&packets_[event.packet]);
   for (const Event& event : queue_.following()) {
     const Packet& packet = packets_[event.packet];

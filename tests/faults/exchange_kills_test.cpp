@@ -24,12 +24,12 @@ ScheduleSource replaceable_ring(test::PlannedSource& planned) {
   };
 }
 
-/// Calls until one fails, or `most_calls` have not; the exit code.
-int call_exchanges(Communicator& communicator, test::RankReport& report, std::size_t count, std::uint64_t most_calls) {
+/// Calls until one fails, or `max_calls` have not; the exit code.
+int call_exchanges(Communicator& communicator, test::RankReport& report, std::size_t count, std::uint64_t max_calls) {
   const bool is_first = communicator.rank() == 0;
   std::vector<float> send(count);
   std::vector<float> receive(count);
-  for (std::uint64_t call = 0; call < most_calls; ++call) {
+  for (std::uint64_t call = 0; call < max_calls; ++call) {
     // Half a unit in the last place of the first rank's value is lost when it is added to that. A ring adds all such
     // halves first for some elements, which makes a whole one: only a sum in the order of the ranks is `value`.
     const float value = 1.0F + static_cast<float>(call % 1024) * 0x1p-10F;
@@ -48,10 +48,10 @@ int call_exchanges(Communicator& communicator, test::RankReport& report, std::si
   return 33;
 }
 
-int join_and_call(JobOptions options, test::RankReport& report, std::size_t count, std::uint64_t most_calls) {
+int join_and_call(JobOptions options, test::RankReport& report, std::size_t count, std::uint64_t max_calls) {
   test::PlannedSource planned("ring", Bytes{4096});
   auto joined = Communicator::join(std::move(options), replaceable_ring(planned));
-  if (joined) return call_exchanges(**joined, report, count, most_calls);
+  if (joined) return call_exchanges(**joined, report, count, max_calls);
   report.fail_with(joined.error());
   return 6;
 }

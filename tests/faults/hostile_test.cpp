@@ -98,7 +98,7 @@ JobOptions options_of(TransportChoice transport) {
 /// Far more than places for connections cost, far less than what is sent.
 constexpr std::int64_t allowed_growth_kb = 16 << 10;
 /// Places for connections (256 and one per rank), and what a rank has open anyway.
-constexpr std::size_t most_descriptors = 256 + 2 + 64;
+constexpr std::size_t max_descriptors = 256 + 2 + 64;
 
 class Hostile : public ::testing::Test {
  protected:
@@ -175,11 +175,11 @@ TEST_P(Pending, TenThousandConnectionsKeepNoRankOut) {
   ASSERT_TRUE(RankProcesses::await([&] { return descriptors_of(ranks.process(0)) > 4; }, milliseconds(20000)));
   const std::int64_t before = status_of(ranks.process(0), "VmHWM");
   std::vector<FileDescriptor> silent;
-  std::size_t most_seen = 0;
+  std::size_t max_seen = 0;
   for (std::size_t i = 0; i < count; ++i) {
     silent.push_back(connect_to(ranks.port(), GetParam()));
     ASSERT_TRUE(silent.back().is_open()) << i << ": " << std::strerror(errno);
-    if (i % 256 == 0) most_seen = std::max(most_seen, descriptors_of(ranks.process(0)));
+    if (i % 256 == 0) max_seen = std::max(max_seen, descriptors_of(ranks.process(0)));
   }
   std::atomic<bool> is_over = false;
   std::thread flooding([&] {
@@ -187,12 +187,12 @@ TEST_P(Pending, TenThousandConnectionsKeepNoRankOut) {
   });
   ranks.report(1).phase.store(1);
   const bool has_joined = ranks.await_calls(3, milliseconds(20000));
-  most_seen = std::max(most_seen, descriptors_of(ranks.process(0)));
+  max_seen = std::max(max_seen, descriptors_of(ranks.process(0)));
   const std::int64_t after = status_of(ranks.process(0), "VmHWM");
   is_over = true;
   flooding.join();
   EXPECT_TRUE(has_joined) << ranks.message(0) << " / " << ranks.message(1);
-  EXPECT_LT(most_seen, most_descriptors);
+  EXPECT_LT(max_seen, max_descriptors);
   RecordProperty("growth_kb", std::to_string(after - before));
   EXPECT_LT(after - before, allowed_growth_kb);
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
@@ -234,7 +234,7 @@ TEST_F(HostileDataPort, ThousandsOfConnectionsKeepNoStreamOut) {
   std::vector<FileDescriptor> silent;
   for (int i = 0; i < 3000; ++i) silent.push_back(connect_to(mesh_->port(), 2 + static_cast<std::uint32_t>(i % 2)));
   // Both ends of those that were admitted are of this process.
-  EXPECT_LT(descriptors_of(getpid()), silent.size() + most_descriptors);
+  EXPECT_LT(descriptors_of(getpid()), silent.size() + max_descriptors);
   expect_open(1);
 }
 

@@ -11,8 +11,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  constexpr std::size_t most_unpacked = std::size_t{1} << 20U;
-  const auto nodes = scenario::read_chakra(bytes, "fuzz", most_unpacked);
+  constexpr std::size_t max_unpacked = std::size_t{1} << 20U;
+  const auto nodes = scenario::read_chakra(bytes, "fuzz", max_unpacked);
   if (!nodes) {
     ESPALIER_CHECK(!nodes.error().message.empty(), "an error says what is wrong");
     return 0;

@@ -88,8 +88,8 @@ void read_parts(const Topology& star, const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Topology star = make_star();
   std::string_view rest(reinterpret_cast<const char*>(data), size);
-  constexpr int most_lines = 4;
-  for (int line = 0; line < most_lines && !rest.empty(); ++line) {
+  constexpr int max_lines = 4;
+  for (int line = 0; line < max_lines && !rest.empty(); ++line) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string text(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));

@@ -24,8 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ESPALIER_CHECK(!imported.error().message.empty(), "a refusal says why");
     return 0;
   }
-  constexpr std::size_t most_written = 500;
-  if (imported->topology.link_count() > most_written) return 0;
+  constexpr std::size_t max_written = 500;
+  if (imported->topology.link_count() > max_written) return 0;
   const std::string written = write_topology(imported->topology, imported->provenance);
   const TopologyReading again = read_topology_text(written, "written");
   ESPALIER_CHECK(again.topology.has_value(), "what is imported can be read");

@@ -30,8 +30,8 @@ void check_meaning(const Schedule& schedule, const Topology& topology) {
   const Dependencies dependencies(schedule);
   if (!report.ok()) return;
   compute_loads(schedule, topology);
-  constexpr std::int64_t most_units = 1000;
-  if (schedule.units > most_units) return;
+  constexpr std::int64_t max_units = 1000;
+  if (schedule.units > max_units) return;
   const InterpretCase expected = make_interpret_case(schedule, 1);
   std::vector<UnitValues> buffers = expected.before;
   interpret(schedule, buffers);

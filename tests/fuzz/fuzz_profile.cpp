@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "profile/costed_network.h"
 #include "profile/read_profile.h"
-#include "profile/setting.h"
 #include "topology/topology_builder.h"
 
 namespace {

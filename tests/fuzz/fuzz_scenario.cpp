@@ -21,10 +21,10 @@ espalier::Topology make_star() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier;
-  constexpr std::size_t most_tasks = 500, most_run = 100;
+  constexpr std::size_t max_tasks = 500, max_run = 100;
   scenario::ScenarioOptions options;
   options.topology = make_star();
-  options.most_tasks = most_tasks;
+  options.task_limit = max_tasks;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto reading = scenario::read_scenario_text(text, "fuzz", std::nullopt, options);
   ESPALIER_CHECK(reading.scenario.has_value() != has_errors(reading.diagnostics), "either a scenario or errors");
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ESPALIER_CHECK(!diagnostic.code.empty() && !diagnostic.message.empty(), "an error says what is wrong");
     ESPALIER_CHECK(!render(diagnostic, true).empty(), "an error can be shown");
   }
-  if (!reading.scenario || reading.scenario->job.tasks().size() > most_run) return 0;
+  if (!reading.scenario || reading.scenario->job.tasks().size() > max_run) return 0;
   scenario::RunSettings settings = reading.scenario->settings;
   settings.chunk = max_message_size;
   scenario::Disturbances disturbances = reading.scenario->disturbances;

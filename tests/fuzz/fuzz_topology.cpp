@@ -17,8 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ESPALIER_CHECK(!diagnostic.code.empty() && !diagnostic.message.empty(), "an error says what is wrong");
     ESPALIER_CHECK(!render(diagnostic, true).empty(), "an error can be shown");
   }
-  constexpr std::size_t most_written = 500;
-  if (!reading.topology || reading.topology->link_count() > most_written) return 0;
+  constexpr std::size_t max_written = 500;
+  if (!reading.topology || reading.topology->link_count() > max_written) return 0;
   const std::string written = write_topology(*reading.topology);
   const TopologyReading again = read_topology_text(written, "written");
   ESPALIER_CHECK(again.topology.has_value(), "what is written can be read");

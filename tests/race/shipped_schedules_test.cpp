@@ -17,8 +17,8 @@
 namespace espalier::engine::cuda {
 namespace {
 
-constexpr std::uint32_t most_ranks = 16;
-constexpr std::uint32_t most_ranks_of_all_types = 8;
+constexpr std::uint32_t max_ranks = 16;
+constexpr std::uint32_t max_ranks_of_all_types = 8;
 constexpr std::array a_type_of_each_size = {ElementType::uint8, ElementType::bfloat16, ElementType::float32,
                                             ElementType::float64};
 
@@ -43,9 +43,9 @@ TEST(DeviceProgramRaces, NoneInTheSchedulesOfShippedMachines) {
   for (const std::string& name : test::shipped_names()) {
     const Topology topology = test::shipped_machine(name);
     const auto ranks = static_cast<std::uint32_t>(topology.rank_count());
-    if (ranks > most_ranks) continue;
-    const auto types = ranks <= most_ranks_of_all_types ? std::span<const ElementType>(all_element_types)
-                                                        : std::span<const ElementType>(a_type_of_each_size);
+    if (ranks > max_ranks) continue;
+    const auto types = ranks <= max_ranks_of_all_types ? std::span<const ElementType>(all_element_types)
+                                                       : std::span<const ElementType>(a_type_of_each_size);
     for (const CollectiveKind kind : all_collective_kinds) {
       const auto root = has_root(kind) ? std::optional(Rank(ranks - 1)) : std::nullopt;
       const auto collective = make_collective(kind, ranks, root);

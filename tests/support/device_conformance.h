@@ -224,7 +224,7 @@ TEST_P(DeviceConformance, OpensMemoryOfAnotherOfItsKind) {
   std::byte* const own = *memory + 4096;
   const auto shared = device->share_memory(own, 4096);
   if (shared) {
-    EXPECT_LE(shared->size(), Device::most_shared_bytes);
+    EXPECT_LE(shared->size(), Device::max_shared_bytes);
     const std::unique_ptr<Device> other = GetParam().make();
     auto others_queue = *other->make_queue();
     const auto opened = other->open_memory(*shared);

@@ -77,10 +77,10 @@ struct LateDeviceOptions {
   std::uint64_t works = UINT64_MAX;  ///< Copies and sums that each queue does.
   bool sticks = false;               ///< The next one never ends; else it fails.
   /// Keeps the most reductions that a queue had at a time.
-  std::atomic<std::size_t>* most_reductions = nullptr;
+  std::atomic<std::size_t>* max_reductions = nullptr;
   std::atomic<std::size_t>* allocations = nullptr;  ///< Counts those of the device's own memory.
   std::atomic<std::size_t>* copied = nullptr;       ///< Counts the bytes of all copies.
-  std::atomic<std::size_t>* most_copies = nullptr;  ///< Keeps the most copies that a queue had at a time.
+  std::atomic<std::size_t>* max_copies = nullptr;   ///< Keeps the most copies that a queue had at a time.
   CardAccess cards = CardAccess::none;
   bool shares = false;  ///< Its memory with devices of other ranks.
 };
@@ -237,8 +237,8 @@ class LateQueue final : public engine::DeviceQueue {
     const std::lock_guard lock(mutex_);
     work_.push_back(std::move(work));
     note_given();
-    keep_most(late_.options().most_reductions, true);
-    keep_most(late_.options().most_copies, false);
+    keep_most(late_.options().max_reductions, true);
+    keep_most(late_.options().max_copies, false);
   }
   void keep_most(std::atomic<std::size_t>* kept, bool is_reduction) {
     if (kept == nullptr) return;

@@ -105,8 +105,8 @@ class LoopbackSender final : public engine::Sender {
     return true;
   }
   bool post(std::uint32_t index) override {
-    constexpr std::uint32_t most_under_way = 3;
-    if (posted_ - departed_ == most_under_way) return false;
+    constexpr std::uint32_t max_under_way = 3;
+    if (posted_ - departed_ == max_under_way) return false;
     posted_ = index + 1;
     return true;
   }

@@ -44,9 +44,9 @@ inline void expect_simulation_honest(const Schedule& schedule, const Topology& t
 inline void expect_schedule_right(const Schedule& schedule, const Topology& topology, const Rational& bound) {
   const VerifyReport verified = verify(schedule, topology);
   ASSERT_TRUE(verified.ok()) << to_string(verified.breaches.front().rule) << ": " << verified.breaches.front().message;
-  constexpr std::int64_t most_values = 2'000'000;
+  constexpr std::int64_t max_values = 2'000'000;
   const auto ranks = static_cast<std::int64_t>(topology.rank_count());
-  if (schedule.units <= most_values / ranks) expect_promise_kept(schedule, 11);
+  if (schedule.units <= max_values / ranks) expect_promise_kept(schedule, 11);
   const Loads loads = compute_loads(schedule, topology);
   EXPECT_GE(loads.time_per_byte, bound) << "a schedule whose loads beat the bound";
   // The bound is a statement about exact shards, so sizes are multiples of N elements (of N x N blocks' too), or of the

@@ -66,7 +66,7 @@ struct PlannerCase {
   }
 };
 
-inline std::vector<PlannerCase> read_planner_cases(std::size_t most_ranks = 1'000'000) {
+inline std::vector<PlannerCase> read_planner_cases(std::size_t max_ranks = 1'000'000) {
   std::ifstream file(std::string(ESPALIER_SOURCE_DIR) + "/tests/data/planner_cases.json");
   const auto document = nlohmann::json::parse(file);
   std::vector<PlannerCase> cases;
@@ -75,7 +75,7 @@ inline std::vector<PlannerCase> read_planner_cases(std::size_t most_ranks = 1'00
     read.name = entry.at("name");
     read.graph.ranks = entry.at("ranks");
     read.graph.switches = entry.at("switches");
-    if (read.graph.ranks > most_ranks) continue;
+    if (read.graph.ranks > max_ranks) continue;
     for (const auto& edge : entry.at("edges")) read.graph.edges.push_back({edge[0], edge[1], edge[2]});
     for (const auto& [key, value] : entry.at("optimum").items()) {
       if (key == "broadcast" || key == "reduce") {

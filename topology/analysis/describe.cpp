@@ -106,10 +106,10 @@ std::string describe_links(const Topology& topology) {
 }
 
 std::string describe_egress(const Topology& topology) {
-  constexpr std::size_t most_groups = 24;
+  constexpr std::size_t max_groups = 24;
   Table table("<>><<");
   const std::vector<EgressGroup> groups = group_egress(topology);
-  for (std::size_t i = 0; i < std::min(most_groups, groups.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(max_groups, groups.size()); ++i) {
     std::vector<std::string> links;
     for (const auto& [name, count] : groups[i].links) links.push_back(fmt::format("{} {}", count, name));
     table.row({std::string(to_string(groups[i].kind)), std::to_string(groups[i].nodes.size()),
@@ -117,7 +117,7 @@ std::string describe_egress(const Topology& topology) {
                summarize_nodes(topology, groups[i].nodes)});
   }
   const std::string rest =
-      groups.size() > most_groups ? fmt::format("  ... and {} more patterns\n", groups.size() - most_groups) : "";
+      groups.size() > max_groups ? fmt::format("  ... and {} more patterns\n", groups.size() - max_groups) : "";
   return "\nOut of each node\n" + table.text() + rest;
 }
 
@@ -247,8 +247,8 @@ std::string describe_bisection(const Topology& topology) {
                                  bisection->exact ? "the least of all balanced halves" : "the least that was found",
                                  summarize_nodes(topology, nodes_of(topology, bisection->senders)),
                                  summarize_nodes(topology, nodes_of(topology, receivers)), fmt::join(parts, " + "));
-  constexpr std::size_t most_names = 8;
-  if (!bisection->cut.empty() && bisection->cut.size() <= most_names) {
+  constexpr std::size_t max_names = 8;
+  if (!bisection->cut.empty() && bisection->cut.size() <= max_names) {
     std::string line = "      ";
     for (const LinkId id : bisection->cut) line += " " + topology.link_name(id);
     if (line.size() <= widest_line) text += line.substr(2) + "\n";

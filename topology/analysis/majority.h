@@ -17,10 +17,10 @@ struct Majority {
   std::vector<std::size_t> deviants;
 };
 
-/// Nothing when fewer than three quarters (or fewer than three) agree, or when more than `most_deviants` differ.
+/// Nothing when fewer than three quarters (or fewer than three) agree, or when more than `max_deviants` differ.
 /// No deviants when all agree.
 template <class Value>
-std::optional<Majority<Value>> find_majority(const std::vector<Value>& values, std::size_t most_deviants) {
+std::optional<Majority<Value>> find_majority(const std::vector<Value>& values, std::size_t max_deviants) {
   std::map<Value, std::size_t> counts;
   for (const Value& value : values) ++counts[value];
   const auto most =
@@ -30,7 +30,7 @@ std::optional<Majority<Value>> find_majority(const std::vector<Value>& values, s
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i] != majority.value) majority.deviants.push_back(i);
   }
-  if (majority.deviants.size() > most_deviants) return {};
+  if (majority.deviants.size() > max_deviants) return {};
   return majority;
 }
 

@@ -56,7 +56,7 @@ struct Trait {
   std::function<std::int64_t(NodeId)> read;
   std::function<std::string(std::int64_t)> words;   ///< "6 nvlink links".
   std::function<std::string(std::int64_t)> remark;  ///< What a deviant has: "5".
-  std::size_t most_deviants;
+  std::size_t max_deviants;
 };
 
 /// Links without a class go by their rate: "of 25 GB/s".
@@ -151,7 +151,7 @@ class Survey {
       traits.push_back({"T101", name, count, [name](std::int64_t links) { return links_text(links, name); },
                         [](std::int64_t links) { return std::to_string(links); },
                         key.is_rank && direct_.contains(name) ? few : members.size()});
-      const auto majority = find_majority(read(members, traits.back()), traits.back().most_deviants);
+      const auto majority = find_majority(read(members, traits.back()), traits.back().max_deviants);
       if (!majority || !majority->deviants.empty()) unanimous = false;
       if (!majority && is_rate(name)) regular_rates = false;
     }
@@ -175,7 +175,7 @@ class Survey {
 
   void compare(const PeerKey& key, const std::vector<NodeId>& members, const Trait& trait) {
     const std::vector<std::int64_t> values = read(members, trait);
-    const auto majority = find_majority(values, trait.most_deviants);
+    const auto majority = find_majority(values, trait.max_deviants);
     if (!majority || majority->deviants.empty()) return;
     // Most peers having no such link says nothing against the one that has: often one GPU sits beside the NIC.
     if (majority->value == 0 && trait.code != std::string_view("T103")) return;

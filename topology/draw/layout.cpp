@@ -28,7 +28,7 @@ constexpr double paper_margin = 16, title_height = 44;
 constexpr double max_width = max_drawing_width - 2 * paper_margin;
 constexpr double bold_letter_width = 7.4, title_letter_width = 8.6;
 constexpr double arcs_height = 40;  // Links within the lowest row hang below it.
-constexpr std::size_t least_in_circle = 3;
+constexpr std::size_t min_in_circle = 3;
 constexpr std::size_t max_in_row = 64;  // Nodes, past which the rest are "others".
 constexpr std::size_t max_parts = 8;    // Machines or so that are drawn.
 
@@ -287,9 +287,7 @@ class LayoutMaker {
     return block;
   }
 
-  [[nodiscard]] bool is_circle(const Group& ranks) const {
-    return ranks.size() >= least_in_circle && are_joined(ranks);
-  }
+  [[nodiscard]] bool is_circle(const Group& ranks) const { return ranks.size() >= min_in_circle && are_joined(ranks); }
 
   /// An ellipse, as small as its nodes let it be.
   Block circle_block(const Group& ranks, double width, const std::string& scope) {

@@ -71,8 +71,8 @@ std::string compact(const std::vector<std::size_t>& numbers) {
     const std::size_t step = end < numbers.size() ? numbers[end] - numbers[i] : 0;
     while (end < numbers.size() && numbers[end] - numbers[end - 1] == step) ++end;
     if (!text.empty()) text += ' ';
-    constexpr std::size_t least_regular = 3;
-    if (end - i < least_regular) end = i + 1;
+    constexpr std::size_t min_regular = 3;
+    if (end - i < min_regular) end = i + 1;
     text += end == i + 1 ? std::to_string(numbers[i]) : fmt::format("{}+{}x{}", numbers[i], step, end - i);
     i = end;
   }
@@ -257,12 +257,12 @@ class SvgWriter {
 
   [[nodiscard]] std::string colour_of(const std::string& link_class, const Cord& cord) const {
     if (!use_.loads.empty()) {
-      return fmt::format("class=\"load{}\" data-links=\"{}\"", load_step(most_load(cord)), cord.links_text());
+      return fmt::format("class=\"load{}\" data-links=\"{}\"", load_step(max_load(cord)), cord.links_text());
     }
     return cord.drawn().is_slow ? "class=\"slow\"" : fmt::format("stroke=\"{}\"", colours_.at(link_class));
   }
 
-  [[nodiscard]] double most_load(const Cord& cord) const {
+  [[nodiscard]] double max_load(const Cord& cord) const {
     double most = 0;
     for (const auto* links : {&cord.forth_links, &cord.back_links}) {
       for (const std::size_t link : *links) most = std::max(most, use_.loads[link]);
@@ -275,7 +275,7 @@ class SvgWriter {
     std::string text = describe_rates(key, cord.drawn());
     if (cord.more() > 0)
       text += fmt::format("; {} more like {}", cord.more(), cord.drawn().cables() == 1 ? "it" : "them");
-    if (!use_.loads.empty()) text += fmt::format("; busy {:.0f} %", 100 * most_load(cord));
+    if (!use_.loads.empty()) text += fmt::format("; busy {:.0f} %", 100 * max_load(cord));
     return text;
   }
 
@@ -335,10 +335,10 @@ class SvgWriter {
       }
     }
     std::string text;
-    constexpr std::size_t most_entries = 24;
+    constexpr std::size_t max_entries = 24;
     double x = 16;
     legend_end_ = top;
-    for (std::size_t i = 0; i < std::min(entries.size(), most_entries); ++i) {
+    for (std::size_t i = 0; i < std::min(entries.size(), max_entries); ++i) {
       const std::string name = shortened(entries[i].second, 260, 6.9);
       const double width = 44 + 6.9 * static_cast<double>(name.size()) + 24;
       if (x > 16 && x + width > layout_.width) {

@@ -16,7 +16,7 @@ namespace espalier {
 namespace {
 
 constexpr std::size_t largest_file = std::size_t{64} << 20U;
-constexpr std::int64_t most_boxes = 16'384;
+constexpr std::int64_t max_boxes = 16'384;
 
 /// All files about machines as one, and all about what joins machines as one.
 struct Drafts {
@@ -156,9 +156,9 @@ Result<Draft> make_machine(std::vector<Draft> drafts, const Preset* preset, cons
 
 Result<ImportedTopology> import_topology(std::span<const ImportFile> files, const ImportOptions& options) {
   if (files.empty()) return fail(ErrorCode::invalid_input, "there is no file to import", "name one or several");
-  if (options.boxes < 1 || options.boxes > most_boxes) {
+  if (options.boxes < 1 || options.boxes > max_boxes) {
     return fail(ErrorCode::invalid_input, fmt::format("{} copies of a machine", options.boxes),
-                fmt::format("write a number from 1 to {}", most_boxes));
+                fmt::format("write a number from 1 to {}", max_boxes));
   }
   const auto preset = options.preset.empty() ? Result<const Preset*>(nullptr) : find_preset(options.preset);
   if (!preset) return tl::unexpected(preset.error());

@@ -104,8 +104,8 @@ tl::unexpected<Error> fail_at(const std::string& file, int line, int column, con
 }
 
 std::optional<std::int64_t> whole_number(std::string_view digits) {
-  constexpr std::size_t most_digits = 18;
-  if (digits.empty() || digits.size() > most_digits) return std::nullopt;
+  constexpr std::size_t max_digits = 18;
+  if (digits.empty() || digits.size() > max_digits) return std::nullopt;
   std::int64_t value = 0;
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size() || value < 0) return std::nullopt;

@@ -16,7 +16,7 @@ Result<Draft> merge_drafts(std::vector<Draft> drafts);
 /// The hosts of a fabric become machines: each host's rank gives way to a copy of the machine, and the links that led
 /// to the host or its NICs lead to the NICs of the copy; NICs are matched by name, or else in their order. A switch
 /// that joins hosts is there once for each NVLink domain. Errors: infeasible when the machine has no NIC; too_large for
-/// more nodes than `most_imported_nodes`.
+/// more nodes than `max_imported_nodes`.
 Result<Draft> place_machines(const Draft& machine, const Draft& fabric);
 
 /// A fabric of `count` hosts on one switch that does not limit them.
@@ -26,6 +26,6 @@ Draft one_switch(std::int64_t count);
 /// each other, with a warning when that makes several. Requires: hosts_per_domain > 0.
 void assign_domains(Draft& fabric, std::int64_t hosts_per_domain);
 
-constexpr std::size_t most_imported_nodes = 200'000;
+constexpr std::size_t max_imported_nodes = 200'000;
 
 }  // namespace espalier

@@ -25,8 +25,8 @@ class MachinePlacer {
     result_.warnings.insert(result_.warnings.end(), fabric_.warnings.begin(), fabric_.warnings.end());
     for (const DraftNode& node : fabric_.nodes) {
       if (!node.is_rank) continue;
-      if (result_.nodes.size() + machine_.nodes.size() > most_imported_nodes) {
-        return fail(ErrorCode::too_large, fmt::format("the cluster has more than {} nodes", most_imported_nodes),
+      if (result_.nodes.size() + machine_.nodes.size() > max_imported_nodes) {
+        return fail(ErrorCode::too_large, fmt::format("the cluster has more than {} nodes", max_imported_nodes),
                     "import fewer machines");
       }
       place_on(node);

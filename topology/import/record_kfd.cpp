@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t xgmi_type = 11, one_hop = 15;
-constexpr std::size_t most_nodes = 1024;
+constexpr std::size_t max_nodes = 1024;
 
 /// Lines of a key and a number.
 std::map<std::string, std::int64_t, std::less<>> read_properties(const fs::path& path) {
@@ -42,7 +42,7 @@ std::map<std::int64_t, fs::path> numbered(const fs::path& folder) {
   std::error_code status;
   for (const auto& entry : fs::directory_iterator(folder, status)) {
     const auto number = whole_number(entry.path().filename().string());
-    if (number && places.size() < most_nodes) places[*number] = entry.path();
+    if (number && places.size() < max_nodes) places[*number] = entry.path();
   }
   return places;
 }

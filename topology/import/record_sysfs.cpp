@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_pci_devices = 10'000;
+constexpr std::size_t max_pci_devices = 10'000;
 
 /// The first line of a small file; empty where it cannot be read.
 std::string first_line(const fs::path& path) {
@@ -160,8 +160,8 @@ Result<std::string> record_sysfs(const fs::path& root) {
       text += fmt::format("numa {}\n", *number);
     }
   }
-  if (names_in(sys / "bus/pci/devices").size() > most_pci_devices) {
-    return fail(ErrorCode::too_large, fmt::format("more than {} PCI devices", most_pci_devices),
+  if (names_in(sys / "bus/pci/devices").size() > max_pci_devices) {
+    return fail(ErrorCode::too_large, fmt::format("more than {} PCI devices", max_pci_devices),
                 "no machine has as many");
   }
   text += record_pci(sys);

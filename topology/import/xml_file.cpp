@@ -10,13 +10,13 @@ namespace {
 
 /// Readers walk elements recursively, and look for some of them one by one.
 constexpr int deepest_element = 64;
-constexpr int most_elements = 50'000;
+constexpr int max_elements = 50'000;
 
 bool is_too_large(pugi::xml_node root) {
   int depth = 0;
   int elements = 0;
   for (pugi::xml_node node = root; node;) {
-    if (++elements > most_elements) return true;
+    if (++elements > max_elements) return true;
     if (node.first_child()) {
       node = node.first_child();
       if (++depth > deepest_element) return true;
@@ -50,7 +50,7 @@ Result<XmlFile> XmlFile::parse(std::string_view text, const std::string& name) {
   }
   if (is_too_large(file.root())) {
     return fail(ErrorCode::too_large,
-                fmt::format("{}: more than {} elements, or more than {} inside each other", name, most_elements,
+                fmt::format("{}: more than {} elements, or more than {} inside each other", name, max_elements,
                             deepest_element),
                 "no tool writes such files of one machine");
   }

@@ -33,7 +33,7 @@ std::vector<std::string_view> split_items(std::string_view list) {
 }
 
 tl::unexpected<Error> no_such_node(const Topology& topology, std::string_view name) {
-  constexpr std::size_t most_shown = 60;
+  constexpr std::size_t max_shown = 60;
   std::vector<std::string_view> known;
   std::vector<std::string> names;
   for (const Node& node : topology.nodes()) {
@@ -44,7 +44,7 @@ tl::unexpected<Error> no_such_node(const Topology& topology, std::string_view na
   std::string help = suggest(name, known);
   if (help.starts_with("known")) help = "the gpu and cpu nodes are " + summarize_names(names);
   return fail(ErrorCode::invalid_input,
-              fmt::format("there is no node '{}' in {}", name.substr(0, most_shown), topology.name()), help);
+              fmt::format("there is no node '{}' in {}", name.substr(0, max_shown), topology.name()), help);
 }
 
 /// The nodes of one item of a list, in its order; those of a star in node order.

@@ -55,7 +55,7 @@ bool counts_on(const std::string& number, const std::string& next) {
 
 /// "[0-3,8]", or the number itself; nothing when it would be a long list.
 std::optional<std::string> bracket(const Texts& numbers) {
-  constexpr std::size_t most_items = 4;
+  constexpr std::size_t max_items = 4;
   if (numbers.size() == 1) return numbers.front();
   Texts items;
   for (std::size_t first = 0; first < numbers.size();) {
@@ -64,7 +64,7 @@ std::optional<std::string> bracket(const Texts& numbers) {
     items.push_back(first == last ? numbers[first] : fmt::format("{}-{}", numbers[first], numbers[last]));
     first = last + 1;
   }
-  if (items.size() > most_items) return {};
+  if (items.size() > max_items) return {};
   return fmt::format("[{}]", fmt::join(items, ","));
 }
 
@@ -98,7 +98,7 @@ std::vector<Texts> join_numbers(std::vector<Texts> names) {
 }  // namespace
 
 std::string summarize_names(const Texts& names) {
-  constexpr std::size_t most_terms = 5;
+  constexpr std::size_t max_terms = 5;
   if (names.empty()) return "none";
   std::map<Texts, std::size_t> index;
   std::vector<std::pair<Texts, std::vector<Texts>>> shapes;  // words, and the numbers of each name with these words
@@ -116,7 +116,7 @@ std::string summarize_names(const Texts& names) {
       terms.push_back(std::move(text));
     }
   }
-  if (terms.size() <= most_terms) return fmt::format("{}", fmt::join(terms, ", "));
+  if (terms.size() <= max_terms) return fmt::format("{}", fmt::join(terms, ", "));
   return fmt::format("{} .. {} ({})", names.front(), names.back(), names.size());
 }
 

@@ -14,7 +14,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::size_t most_digits = 9;
+constexpr std::size_t max_digits = 9;
 constexpr std::string_view range_help =
     "write numbers and ranges such as '[0-7]' or '[0,2,4-7]', or '[*]' for all there are";
 
@@ -24,7 +24,7 @@ tl::unexpected<Problem> refuse(std::string_view whole, std::string_view why) {
 }
 
 std::optional<std::int64_t> parse_number(std::string_view text) {
-  if (text.empty() || text.size() > most_digits || !std::ranges::all_of(text, is_digit)) return std::nullopt;
+  if (text.empty() || text.size() > max_digits || !std::ranges::all_of(text, is_digit)) return std::nullopt;
   std::int64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;

@@ -39,13 +39,13 @@ std::optional<std::uint32_t> NodeTable::find(const Scope& scope, const std::stri
 }
 
 Problem NodeTable::unknown(std::string_view name, const Scope& scope) const {
-  constexpr std::uint32_t most_compared = 10'000;
-  constexpr std::size_t most_listed = 12;
+  constexpr std::uint32_t max_compared = 10'000;
+  constexpr std::size_t max_listed = 12;
   std::vector<std::string_view> known;
   std::vector<std::string_view> alike;  // the same but for the numbers
   const std::string shape = NamePattern::shape_of(name);
   for (const Scope* place = &scope; place != nullptr; place = place->outer) {
-    const std::uint32_t end = std::min(place->end_node, place->first_node + most_compared);
+    const std::uint32_t end = std::min(place->end_node, place->first_node + max_compared);
     for (std::uint32_t i = place->first_node; i < end; ++i) {
       const std::string_view local = std::string_view(nodes_[i].id).substr(place->prefix.size());
       if (local.size() <= 64) known.push_back(local);
@@ -59,7 +59,7 @@ Problem NodeTable::unknown(std::string_view name, const Scope& scope) const {
     help = fmt::format("there are {} such nodes, '{}' to '{}'", alike.size(), alike.front(), alike.back());
   } else {
     help = suggest(name, known);
-    const bool is_long_list = !help.starts_with("did you mean") && known.size() > most_listed;
+    const bool is_long_list = !help.starts_with("did you mean") && known.size() > max_listed;
     if (is_long_list) help = fmt::format("name one of the {} nodes, such as '{}'", nodes_.size(), known.front());
   }
   return {read_codes::unknown_node, fmt::format("there is no node '{}'", name.substr(0, 80)), std::move(help)};

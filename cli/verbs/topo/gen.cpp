@@ -45,8 +45,8 @@ Result<std::vector<std::int64_t>> parse_dims(const std::string& text) {
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find('x', begin), text.size());
     const std::string part = text.substr(begin, end - begin);
-    constexpr std::size_t most_digits = 9;
-    if (part.empty() || part.size() > most_digits || part.find_first_not_of("0123456789") != std::string::npos) {
+    constexpr std::size_t max_digits = 9;
+    if (part.empty() || part.size() > max_digits || part.find_first_not_of("0123456789") != std::string::npos) {
       return fail(ErrorCode::invalid_input, "--dims: '" + text + "' is not a list of sizes", "write --dims 4x4x4");
     }
     dims.push_back(std::stoll(part));

@@ -338,17 +338,17 @@ Result<ResidencyLimit> CudaDevice::residency(ElementType type, ReduceOperation o
 }
 
 Result<void> CudaDevice::use_bulk_copies() {
-  constexpr int least_version = 90;
+  constexpr int min_version = 90;
   const auto kernel = find_kernel(KernelKind::run, ElementType::float32, ReduceOperation::sum);
   if (!kernel) return tl::unexpected(kernel.error());
   int version = 0;
   const auto done = driver_->check(driver_->api().function_attribute(&version, function_attribute_ptx_version, *kernel),
                                    fmt::format("ask what the kernels of GPU {} are compiled for", ordinal_));
   if (!done) return done;
-  if (version < least_version) {
+  if (version < min_version) {
     return fail(ErrorCode::unsupported,
                 fmt::format("GPU {} ({}) runs kernels compiled for sm_{}, and bulk copies begin with sm_{}", ordinal_,
-                            model_, version, least_version),
+                            model_, version, min_version),
                 "on an sm_90 GPU or newer, build with -DESPALIER_CUDA_ARCHITECTURES for it (docs/gpu.md)");
   }
   copies_in_bulk_ = true;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t hold_words = 1023;       // So many holds at a time.
 constexpr std::uint64_t words = hold_words + 1;  // A page.
-constexpr std::size_t most_events = 64;
+constexpr std::size_t max_events = 64;
 constexpr std::chrono::hours longest_of_callers{1};
 constexpr unsigned wait_until_at_least = 0;  // CU_STREAM_WAIT_VALUE_GEQ, modulo 2^32.
 
@@ -116,18 +116,18 @@ void CudaQueue::launch_together(DriverHandle kernel, std::uint32_t blocks, Kerne
 void CudaQueue::reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
                        std::span<const void* const> sources, std::size_t element_count) {
   if (has_failed() || element_count == 0) return note(status_success, {});
-  if (sources.size() > most_reduce_buffers) {
+  if (sources.size() > max_reduce_buffers) {
     note_given();
     const std::lock_guard lock(mutex_);
     return fail_once({ErrorCode::unsupported,
-                      fmt::format("a reduction of {} sources: a kernel takes {}", sources.size(), most_reduce_buffers),
+                      fmt::format("a reduction of {} sources: a kernel takes {}", sources.size(), max_reduce_buffers),
                       "use a schedule that adds fewer contributions at a time (a tree)"});
   }
   const std::uint64_t bytes = element_count * static_cast<std::uint64_t>(size_of(type));
   ReduceCall call;
   call.first = static_cast<const unsigned char*>(first);
   call.element_count = element_count;
-  const std::size_t in_kernel = std::min<std::size_t>(targets.size(), most_reduce_buffers);
+  const std::size_t in_kernel = std::min<std::size_t>(targets.size(), max_reduce_buffers);
   for (std::size_t i = 0; i < in_kernel; ++i) call.targets[i] = static_cast<unsigned char*>(targets[i]);
   for (std::size_t i = 0; i < sources.size(); ++i) call.sources[i] = static_cast<const unsigned char*>(sources[i]);
   call.target_count = static_cast<std::uint32_t>(in_kernel);
@@ -217,7 +217,7 @@ std::uint64_t CudaQueue::look() {
     pending_.pop_front();
   }
   note_done(finished_);
-  if (pending_.size() < most_events) record_event();
+  if (pending_.size() < max_events) record_event();
   return finished_;
 }
 

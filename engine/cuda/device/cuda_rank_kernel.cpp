@@ -16,7 +16,7 @@ namespace espalier::engine::cuda {
 namespace {
 
 BlockOptions block_options(const RankKernel::Shape& shape) {
-  BlockOptions options = choose_blocks(shape.schedule, shape.layout, shape.cut, shape.blocks);
+  BlockOptions options = choose_blocks(shape.schedule, shape.layout, shape.pacing, shape.blocks);
   options.low_latency &= shape.in_kernel.empty();
   options.in_kernel = shape.in_kernel;
   return options;
@@ -49,7 +49,7 @@ Result<void> load_reduction(CudaDevice& gpu, ElementType type, ReduceOperation o
 }  // namespace
 
 Result<std::unique_ptr<RankKernel>> CudaRankKernel::make(CudaDevice& gpu, const Shape& shape) {
-  auto program = compile_for_device(shape.schedule, shape.layout, shape.cut, block_options(shape));
+  auto program = compile_for_device(shape.schedule, shape.layout, shape.pacing, block_options(shape));
   if (!program) return tl::unexpected(program.error());
   if (auto verified = verify(*program, true); !verified) return tl::unexpected(verified.error());
   return std::unique_ptr<RankKernel>(new CudaRankKernel(gpu, std::move(*program), shape));

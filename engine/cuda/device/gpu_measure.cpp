@@ -35,9 +35,9 @@ Times summarise_times(std::vector<std::int64_t> times) {
 Result<BlockOptions> block_options(const Gpus& gpus, const GpuCase& gpu_case, const Layout& layout) {
   // A stream of the host's for each stream of the schedule: what a copy is given it moves alone.
   if (gpu_case.path == GpuPath::copies) return BlockOptions{.blocks_per_rank = streams_of_copies, .forwards = false};
-  const auto most = most_blocks_on(gpus, gpu_case.data.ranks, gpu_case.data.type, gpu_case.data.operation);
+  const auto most = max_blocks_on(gpus, gpu_case.data.ranks, gpu_case.data.type, gpu_case.data.operation);
   if (!most) return tl::unexpected(most.error());
-  return choose_blocks(gpu_case.schedule, layout, gpu_case.cut, *most);
+  return choose_blocks(gpu_case.schedule, layout, gpu_case.pacing, *most);
 }
 
 Result<DeviceProgram> make_program(const Gpus& gpus, const GpuCase& gpu_case) {
@@ -47,7 +47,7 @@ Result<DeviceProgram> make_program(const Gpus& gpus, const GpuCase& gpu_case) {
   if (!layout) return tl::unexpected(layout.error());
   const auto options = block_options(gpus, gpu_case, *layout);
   if (!options) return tl::unexpected(options.error());
-  return compile_for_device(gpu_case.schedule, *layout, gpu_case.cut, *options);
+  return compile_for_device(gpu_case.schedule, *layout, gpu_case.pacing, *options);
 }
 
 /// A program, ready on the GPUs, with its ranks' buffers.
@@ -203,8 +203,8 @@ std::vector<std::size_t> place_ranks(std::size_t ranks, std::size_t gpus) {
   return places;
 }
 
-Result<std::uint32_t> most_blocks_on(const Gpus& gpus, std::uint32_t ranks, ElementType type,
-                                     ReduceOperation operation) {
+Result<std::uint32_t> max_blocks_on(const Gpus& gpus, std::uint32_t ranks, ElementType type,
+                                    ReduceOperation operation) {
   const std::vector<std::size_t> places = place_ranks(ranks, gpus.size());
   std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
   for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {

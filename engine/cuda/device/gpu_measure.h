@@ -17,7 +17,7 @@ namespace espalier::engine::cuda {
 struct GpuCase {
   const Schedule& schedule;
   DataCase data;
-  Cut cut;
+  Pacing pacing;
   std::chrono::milliseconds deadline{30'000};  ///< For each call.
   GpuPath path = GpuPath::kernels;
 };
@@ -27,8 +27,8 @@ std::vector<std::size_t> place_ranks(std::size_t ranks, std::size_t gpus);
 
 /// The most blocks that each rank may have, as all ranks of a GPU run at a time. Errors: those of
 /// CudaDevice::residency.
-Result<std::uint32_t> most_blocks_on(const std::vector<std::unique_ptr<CudaDevice>>& gpus, std::uint32_t ranks,
-                                     ElementType type, ReduceOperation operation);
+Result<std::uint32_t> max_blocks_on(const std::vector<std::unique_ptr<CudaDevice>>& gpus, std::uint32_t ranks,
+                                    ElementType type, ReduceOperation operation);
 
 /// Runs all ranks of a schedule on GPUs of this process: warm-ups, then iterations one after the other, out of place
 /// and in place. Times are the host's, from launch to end. Errors: those of compile_for_device, verify and GpuRanks.

@@ -11,7 +11,7 @@
 namespace espalier::engine::cuda {
 
 /// Smaller ranges go by vectors, which need no first tile to come.
-inline constexpr std::uint64_t least_bulk_bytes = std::uint64_t{bulk_stages} * bulk_tile_bytes;
+inline constexpr std::uint64_t min_bulk_bytes = std::uint64_t{bulk_stages} * bulk_tile_bytes;
 
 /// A tile: where its stage is, and for which phase of the stage's barrier one waits. `number` counts the tiles of a
 /// block from the start of its kernel, so that a barrier's phase goes on from one range to the next.
@@ -25,7 +25,7 @@ ESPALIER_KERNEL_CODE BulkTile bulk_tile(std::uint32_t number) {
 
 /// Where 16-byte multiples of all addresses lie alike; else a range goes by vectors.
 ESPALIER_KERNEL_CODE bool takes_bulk(std::uint64_t misalignment, std::uint64_t bytes) {
-  return misalignment % 16 == 0 && bytes >= least_bulk_bytes;
+  return misalignment % 16 == 0 && bytes >= min_bulk_bytes;
 }
 
 /// target = source and all others, of whole 16 bytes from addresses that are multiples of 16. One thread's. A mover has

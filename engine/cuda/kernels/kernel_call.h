@@ -123,12 +123,12 @@ struct KernelCall {
 };
 
 /// The most buffers that one launch reads, and writes.
-inline constexpr std::uint32_t most_reduce_buffers = 64;
+inline constexpr std::uint32_t max_reduce_buffers = 64;
 
 /// The parameter of the reduction kernel: every target = first op sources[0] op ...; all but 16-byte vectors alike.
 struct ReduceCall {
-  unsigned char* targets[most_reduce_buffers] = {};
-  const unsigned char* sources[most_reduce_buffers] = {};
+  unsigned char* targets[max_reduce_buffers] = {};
+  const unsigned char* sources[max_reduce_buffers] = {};
   const unsigned char* first = nullptr;
   std::uint32_t target_count = 0;
   std::uint32_t source_count = 0;
@@ -151,6 +151,6 @@ inline constexpr std::uint32_t bulk_shared_bytes = bulk_stages * (bulk_tile_byte
 /// Threads of a block, and how many registers each may have so that two blocks fit a multiprocessor of 65,536.
 inline constexpr std::uint32_t threads_per_block = 512;
 inline constexpr std::uint32_t blocks_per_multiprocessor = 2;
-inline constexpr std::uint32_t most_registers = 65'536 / (threads_per_block * blocks_per_multiprocessor);
+inline constexpr std::uint32_t max_registers = 65'536 / (threads_per_block * blocks_per_multiprocessor);
 
 }  // namespace espalier::engine::cuda

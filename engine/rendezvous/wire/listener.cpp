@@ -136,8 +136,8 @@ Result<Listener> listen_on_all(std::uint16_t port) {
 }
 
 Accepted accept_from(int listener) {
-  constexpr int most_broken = 64;
-  for (int i = 0; i < most_broken; ++i) {
+  constexpr int max_broken = 64;
+  for (int i = 0; i < max_broken; ++i) {
     sockaddr_storage address{};
     socklen_t length = sizeof address;
     const int fd = accept4(listener, reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -113,7 +113,7 @@ Result<Put> decode_put(std::string_view bytes) {
   put.timeout_ms = reader.u64();
   put.tag = reader.text(longest_tag);
   const std::uint32_t count = reader.u32();
-  if (!reader.is_good() || count > most_ranks || reader.left() / sizeof(std::uint32_t) < count) return malformed("put");
+  if (!reader.is_good() || count > max_ranks || reader.left() / sizeof(std::uint32_t) < count) return malformed("put");
   put.members.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) put.members.push_back(reader.u32());
   put.blob = reader.text(largest_blob);
@@ -151,7 +151,7 @@ Result<Gathered> decode_gathered(std::string_view bytes) {
     return gathered;
   }
   // Each blob takes at least its length's four bytes, so a count beyond that is a lie.
-  if (number > most_ranks || reader.left() / sizeof(std::uint32_t) < number) return malformed("gathered");
+  if (number > max_ranks || reader.left() / sizeof(std::uint32_t) < number) return malformed("gathered");
   gathered.blobs->reserve(number);
   for (std::uint32_t i = 0; i < number; ++i) gathered.blobs->emplace_back(reader.text(largest_blob));
   if (!reader.is_done()) return malformed("gathered");

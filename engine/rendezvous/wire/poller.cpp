@@ -54,7 +54,7 @@ void Poller::wake() {
 }
 
 std::span<const Poller::Event> Poller::wait(std::optional<Time> until) {
-  std::array<epoll_event, most_events> ready{};
+  std::array<epoll_event, max_events> ready{};
   const int count = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), milliseconds_until(until));
   std::size_t seen = 0;
   for (int i = 0; i < count; ++i) {

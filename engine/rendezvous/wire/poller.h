@@ -40,8 +40,8 @@ class Poller {
  private:
   bool change(int fd, std::uint64_t token, std::uint32_t events);
 
-  static constexpr std::size_t most_events = 64;
-  std::array<Event, most_events> events_{};
+  static constexpr std::size_t max_events = 64;
+  std::array<Event, max_events> events_{};
   FileDescriptor epoll_;
   FileDescriptor wake_;
 };

@@ -15,7 +15,7 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::int64_t most_steps = 50'000'000;
+constexpr std::int64_t max_steps = 50'000'000;
 
 /// Trees that are changed edge by edge, and what they load.
 class EvenTreeSearch {
@@ -215,19 +215,19 @@ class EvenTreeSearch {
 
 EvenTrees find_even_trees(const ResourceGraph& graph, std::uint32_t root, double limit,
                           const std::function<void(const EvenTrees&)>& on_better) {
-  constexpr std::uint32_t most_trees = 64;
+  constexpr std::uint32_t max_trees = 64;
   constexpr double min_gain = 1.01;
   constexpr double near_limit = 0.995;
   constexpr std::size_t enough_trees = 8;
   constexpr double fewer = 0.9;
   EvenTreeSearch search(graph, limit);
-  WorkBudget budget(most_steps);
+  WorkBudget budget(max_steps);
   EvenTrees best;
   const auto take = [&](EvenTrees found) {
     best = std::move(found);
     if (on_better) on_better(best);
   };
-  for (std::uint32_t count = 1; count <= most_trees && !budget.is_spent(); ++count) {
+  for (std::uint32_t count = 1; count <= max_trees && !budget.is_spent(); ++count) {
     if (count > 1 && !search.has_room(count, best.throughput * min_gain)) continue;
     EvenTrees found = search.pack(root, count, budget);
     if (found.throughput >= best.throughput * min_gain) take(std::move(found));
@@ -244,7 +244,7 @@ EvenTrees find_even_trees(const ResourceGraph& graph, std::uint32_t root, double
 }
 
 EvenTrees find_even_trees_of_all(const ResourceGraph& graph, bool inward, double limit) {
-  WorkBudget budget(most_steps);
+  WorkBudget budget(max_steps);
   return EvenTreeSearch(graph, limit).pack_all_roots(inward, budget);
 }
 

@@ -57,8 +57,8 @@ std::vector<std::int64_t> blocks_over(const std::vector<RankPath>& ordered, cons
   return blocks;
 }
 
-constexpr std::int64_t most_exact_units = std::int64_t{1} << 50;
-constexpr std::int64_t most_units = std::int64_t{1} << 60;  // of all roots together: within max_units
+constexpr std::int64_t max_exact_units = std::int64_t{1} << 50;
+constexpr std::int64_t max_units_of_all = std::int64_t{1} << 60;  // of all roots together: within max_units
 constexpr std::int64_t rounded_units = std::int64_t{1} << 30;
 
 /// A tree, or a part of one, over links.
@@ -79,7 +79,7 @@ std::int64_t unit_count(const PiecesByRoot& by_root) {
   for (const auto& [key, pieces] : by_root) {
     for (const Piece& piece : pieces) {
       units = lcm(units, BigInteger(denominator(piece.share)));
-      if (units > most_exact_units || units * sum > most_units) return rounded_units;
+      if (units > max_exact_units || units * sum > max_units_of_all) return rounded_units;
     }
   }
   return units.convert_to<std::int64_t>();

@@ -123,7 +123,7 @@ SpanningLimit spanning_limit(const OrbitGraph& orbits, const TreeOracle& oracle)
   const auto consider = [&](std::vector<BigInteger> prices) {
     BigInteger worth = 0;
     for (std::size_t r = 0; r < prices.size(); ++r) worth += prices[r] * graph.capacity[r];
-    const BigInteger cost = least_unit_cost(program, oracle.cheapest(prices).costs);
+    const BigInteger cost = min_unit_cost(program, oracle.cheapest(prices).costs);
     if (cost == 0) return;
     Rational throughput(worth, cost);
     if (least.prices.empty() || throughput < least.throughput) least = {std::move(throughput), std::move(prices)};

@@ -12,8 +12,8 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::size_t most_kept_ranks = 512;
-constexpr std::size_t most_seeds = 256;  // of a group
+constexpr std::size_t max_kept_ranks = 512;
+constexpr std::size_t max_seeds = 256;  // of a group
 
 std::vector<std::string> names_of(const Topology& topology) {
   std::vector<std::string> names;
@@ -82,7 +82,7 @@ class TreeTransplant {
     const bool was_rank = old_node != gone && old.graph.node_ranks[old_node] != ResourceGraph::no_rank;
     if (!any_root && !was_rank) return;
     const std::uint32_t wanted = any_root ? ResourceGraph::no_rank : old.graph.node_ranks[old_node];
-    std::size_t left = most_seeds;
+    std::size_t left = max_seeds;
     for (const Column& column : from_.columns) {
       const TreeGroup& old_group = from_.groups.groups[column.group];
       if (old_group.inward != group.inward) continue;
@@ -140,7 +140,7 @@ void TreeMemory::keep(const Topology& topology, std::shared_ptr<const OrbitGraph
 }
 
 void TreeMemory::keep(const Topology& topology, bool inward, std::span<const Arborescence> trees) {
-  if (topology.rank_count() > most_kept_ranks) return;
+  if (topology.rank_count() > max_kept_ranks) return;
   auto orbits = std::make_shared<const OrbitGraph>(make_orbit_graph(topology, false, Symmetry::none));
   TreeGroups groups = sharded_groups(*orbits, inward);
   std::vector<Column> columns = columns_of(orbits->graph, groups, trees);

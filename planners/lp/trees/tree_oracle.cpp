@@ -128,7 +128,7 @@ Column column_over(const OrbitGraph& orbits, std::uint32_t number, const TreeGro
   }
   column.loads = orbit_loads(orbits, uses, group.copies);
   column.height = height_of(parent, group.root);
-  column.least_height = *std::max_element(hops.begin(), hops.end());
+  column.min_height = *std::max_element(hops.begin(), hops.end());
   return column;
 }
 
@@ -182,16 +182,16 @@ double mean_edge(const RankDistances<double>& distances) {
 }
 
 /// A tree grown from the root, each time by the edge that costs least with `unit` for every step that its end is deeper
-/// than it has to be; no deeper than `most_depth`, nothing when that leaves a rank out. Cost: O(n^2).
+/// than it has to be; no deeper than `max_depth`, nothing when that leaves a rank out. Cost: O(n^2).
 std::optional<std::vector<std::uint32_t>> grow_tree(std::span<const double> cost, double far, std::uint32_t root,
                                                     const std::vector<std::uint32_t>& hops, double unit,
-                                                    std::uint32_t most_depth) {
+                                                    std::uint32_t max_depth) {
   const auto n = static_cast<std::uint32_t>(hops.size());
   std::vector<std::uint32_t> parent(n, root);
   std::vector<std::uint32_t> depth(n, UINT32_MAX);
   std::vector<double> key(n, std::numeric_limits<double>::infinity());
   const auto reach_from = [&](std::uint32_t u) {
-    if (depth[u] == most_depth) return;
+    if (depth[u] == max_depth) return;
     for (std::uint32_t v = 0; v < n; ++v) {
       if (depth[v] != UINT32_MAX || cost[std::size_t{u} * n + v] == far) continue;
       const double late = unit * (static_cast<double>(depth[u]) + 1 - hops[v]);
@@ -243,8 +243,8 @@ TreeGroups all_reduce_groups(const OrbitGraph& orbits) {
   return groups;
 }
 
-TreeOracle::TreeOracle(const OrbitGraph& orbits, TreeGroups groups, std::uint32_t most_height)
-    : orbits_(orbits), groups_(std::move(groups)), most_height_(most_height) {
+TreeOracle::TreeOracle(const OrbitGraph& orbits, TreeGroups groups, std::uint32_t max_height)
+    : orbits_(orbits), groups_(std::move(groups)), max_height_(max_height) {
   const std::vector<double> free(orbits.resources.count(), 0.0);
   const RankDistances<double> distances = rank_distances<double>(orbits, free);
   const std::uint32_t n = orbits.graph.rank_count();
@@ -265,7 +265,7 @@ TreeOracle::TreeOracle(const OrbitGraph& orbits, TreeGroups groups, std::uint32_
   }
 }
 
-std::uint32_t TreeOracle::least_height() const {
+std::uint32_t TreeOracle::min_height() const {
   std::uint32_t least = 0;
   for (const auto& hops : hops_) least = std::max(least, *std::max_element(hops.begin(), hops.end()));
   return least;
@@ -323,9 +323,9 @@ PricedColumns<double> TreeOracle::shallow(std::span<const double> prices, double
     std::vector<double> cost = tree_costs(orbits_.graph, distances, group);
     const std::uint32_t eccentricity = *std::max_element(hops_[g].begin(), hops_[g].end());
     const std::uint32_t loose = eccentricity + (weight < 1 ? eccentricity : 0);
-    for (const std::uint32_t most_height : {loose, most_height_}) {
-      if (most_height == 0) continue;
-      const auto grown = grow_tree(cost, distances.far, group.root, hops_[g], unit, most_height);
+    for (const std::uint32_t max_height : {loose, max_height_}) {
+      if (max_height == 0) continue;
+      const auto grown = grow_tree(cost, distances.far, group.root, hops_[g], unit, max_height);
       if (grown) add(g, *grown);
     }
     for (std::uint32_t u = 0; u < n; ++u) {

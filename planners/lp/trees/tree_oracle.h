@@ -38,12 +38,12 @@ TreeGroups all_reduce_groups(const OrbitGraph& orbits);
 /// A tree's edge goes from rank to rank by a shortest path through nodes that are not ranks.
 class TreeOracle final : public PricingOracle {
  public:
-  /// `shallow` also proposes trees just within `most_height`, where not 0.
+  /// `shallow` also proposes trees just within `max_height`, where not 0.
   /// Requires: every rank reaches every other; a graph that outlives the oracle.
-  TreeOracle(const OrbitGraph& orbits, TreeGroups groups, std::uint32_t most_height = 0);
+  TreeOracle(const OrbitGraph& orbits, TreeGroups groups, std::uint32_t max_height = 0);
 
   /// How far the farthest rank is from any group's root.
-  [[nodiscard]] std::uint32_t least_height() const;
+  [[nodiscard]] std::uint32_t min_height() const;
 
   /// A tree as a column of a group. Requires: the edges of a spanning tree of the group's root, path after path from
   /// rank to rank, in the direction of the data.
@@ -61,7 +61,7 @@ class TreeOracle final : public PricingOracle {
  private:
   const OrbitGraph& orbits_;
   TreeGroups groups_;
-  std::uint32_t most_height_;
+  std::uint32_t max_height_;
   std::vector<std::vector<std::uint32_t>> hops_;  ///< By group: edges from rank to rank between the root and each rank.
 };
 

@@ -47,8 +47,8 @@ class ChannelSearch {
  public:
   ChannelSearch(NcclBox& box, Attempt& made, Attempt& best, int& steps)
       : box_(box), made_(made), best_(best), steps_(&steps), gpus_(box.gpus().size()), used_(gpus_, 0) {
-    made_.order.assign(std::size_t{most_places} * gpus_, 0);
-    made_.nets.assign(std::size_t{most_places} * 2, 0);
+    made_.order.assign(std::size_t{max_places} * gpus_, 0);
+    made_.nets.assign(std::size_t{max_places} * 2, 0);
     for (const NcclBox::Net& net : box_.nets()) {
       std::vector<std::uint32_t>& same = same_card_.emplace_back();
       for (std::uint32_t i = 0; i < box_.nets().size(); ++i) {
@@ -61,7 +61,7 @@ class ChannelSearch {
   void run() { next_channel(); }
 
  private:
-  static constexpr int most_places = 66;
+  static constexpr int max_places = 66;
 
   struct Turn {
     int to_net = -1;    ///< The step after which the channel has to reach a NIC.
@@ -177,14 +177,14 @@ class ChannelSearch {
     ++made_.channels;
     if (is_better_than_best()) {
       best_ = made_;
-      if (made_.channels == made_.most_channels) *steps_ = no_steps_needed;
+      if (made_.channels == made_.max_channels) *steps_ = no_steps_needed;
     }
-    if (made_.channels < made_.most_channels) next_channel();
+    if (made_.channels < made_.max_channels) next_channel();
     --made_.channels;
   }
 
   [[nodiscard]] bool is_better_than_best() const {
-    if (made_.channels < made_.least_channels) return false;
+    if (made_.channels < made_.min_channels) return false;
     const auto all = [](const Attempt& of, float rate) { return static_cast<float>(of.channels) * rate; };
     if (made_.pattern == GraphPattern::nvls) {
       const bool is_more = made_.channels > best_.channels && made_.channels <= static_cast<int>(gpus_);

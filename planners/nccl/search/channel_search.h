@@ -4,13 +4,13 @@
 
 namespace espalier::planners {
 
-inline constexpr int most_ring_channels = 32;
+inline constexpr int max_ring_channels = 32;
 inline constexpr int no_steps_needed = -1;  ///< Steps left where nothing better can be.
 
 /// A graph that is being made, and what it may become.
 struct Attempt : NcclGraph {
-  int least_channels = 1;
-  int most_channels = most_ring_channels;
+  int min_channels = 1;
+  int max_channels = max_ring_channels;
 };
 
 /// One run of the search: all channels at one rate, within limits on how far ways may lead. `best` becomes what is

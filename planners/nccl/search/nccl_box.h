@@ -101,15 +101,15 @@ class NcclBox {
   [[nodiscard]] std::vector<std::uint32_t> local_gpus(std::size_t net) const;
 
   /// The most that a path between what a channel joins has (per channel), and that a GPU has (in all).
-  [[nodiscard]] float most_of_channel() const { return most_of_channel_; }
-  [[nodiscard]] float most_of_gpu() const { return most_of_gpu_; }
+  [[nodiscard]] float max_of_channel() const { return max_of_channel_; }
+  [[nodiscard]] float max_of_gpu() const { return max_of_gpu_; }
   /// The least and the most far of the ways between GPUs, or between GPUs and NICs.
   [[nodiscard]] std::pair<BoxWay, BoxWay> gpu_ways() const;
   [[nodiscard]] std::pair<BoxWay, BoxWay> net_ways() const;
   /// Two groups of GPUs, each joined by NVLink, and none between them.
   [[nodiscard]] bool is_split() const;
   /// The least of the NICs that a GPU prefers, GB/s; 0 where it has none.
-  [[nodiscard]] float least_net_rate(std::size_t gpu) const;
+  [[nodiscard]] float min_net_rate(std::size_t gpu) const;
   /// Of GPU `gpu`'s slot.
   [[nodiscard]] float slot_rate(std::size_t gpu) const;
 
@@ -143,7 +143,7 @@ class NcclBox {
   std::vector<Net> nets_;
   std::vector<std::uint32_t> processors_;
   std::vector<std::vector<BoxPath>> paths_;  ///< By the node they lead to, then the node they begin at.
-  float most_of_channel_ = 0, most_of_gpu_ = 0;
+  float max_of_channel_ = 0, max_of_gpu_ = 0;
 };
 
 }  // namespace espalier::planners

@@ -15,7 +15,7 @@
 namespace espalier::planners {
 namespace {
 
-constexpr std::uint32_t most_opened = 64;
+constexpr std::uint32_t max_opened = 64;
 
 /// A machine and what was found in it.
 struct Member {
@@ -144,7 +144,7 @@ class Connector {
   void open() {
     constexpr float fast = 45;
     constexpr std::uint32_t few = 16;
-    made_.channels = std::min(most_opened, static_cast<std::uint32_t>(made_.ring.channels) * 2);
+    made_.channels = std::min(max_opened, static_cast<std::uint32_t>(made_.ring.channels) * 2);
     if (made_.era.capability >= 90 && made_.machines > 1 && made_.ring.inside > fast && made_.channels < few) {
       made_.channels *= 2;
     }
@@ -159,9 +159,9 @@ class Connector {
     if (made_.machines == 1) return of_one;
     if (made_.era.version < tuned) return of_blackwell;
     constexpr float fast = 48, faster = 96;
-    const float rate = made_.least_net_rate;
+    const float rate = made_.min_net_rate;
     if (made_.machines == 2 && rate >= fast) return of_blackwell;
-    if (rate >= faster) return made_.least_local <= 8 ? of_one : of_blackwell;
+    if (rate >= faster) return made_.min_local <= 8 ? of_one : of_blackwell;
     return rate >= fast ? of_one : of_blackwell;
   }
 
@@ -181,12 +181,12 @@ class FoundGraphs {
     }
     BoxGraphs found = search_box(std::move(box));
     const std::scoped_lock lock(mutex_);
-    if (graphs_.size() >= most_kept) graphs_.clear();
+    if (graphs_.size() >= max_kept) graphs_.clear();
     return graphs_.try_emplace(key, std::move(found)).first->second;
   }
 
  private:
-  static constexpr std::size_t most_kept = 1024;  ///< Some kB each.
+  static constexpr std::size_t max_kept = 1024;  ///< Some kB each.
 
   std::mutex mutex_;
   std::unordered_map<std::string, BoxGraphs> graphs_;
@@ -200,8 +200,8 @@ std::optional<NcclCommunicator> make_communicator(const Topology& topology, cons
   made.era = era;
   made.ranks = topology.rank_count();
   made.machines = machines.groups.size();
-  made.least_local = made.ranks;
-  made.least_net_rate = std::numeric_limits<float>::max();
+  made.min_local = made.ranks;
+  made.min_net_rate = std::numeric_limits<float>::max();
   if (made.ranks < 2) return std::nullopt;
   std::vector<std::vector<Rank>> groups = machines.groups;
   std::ranges::sort(groups, {}, [](const std::vector<Rank>& ranks) { return ranks.front().index(); });
@@ -214,12 +214,12 @@ std::optional<NcclCommunicator> make_communicator(const Topology& topology, cons
     Member member;
     for (std::size_t g = 0; g < box->gpus().size(); ++g) {
       member.gpus.push_back(box->gpus()[g].rank);
-      made.least_net_rate = std::min(made.least_net_rate, box->least_net_rate(g));
+      made.min_net_rate = std::min(made.min_net_rate, box->min_net_rate(g));
     }
     made.are_makers_mixed = made.are_makers_mixed || (!members.empty() && made.maker != box->maker());
     made.maker = box->maker();
-    made.least_local = std::min(made.least_local, ranks.size());
-    made.most_local = std::max(made.most_local, ranks.size());
+    made.min_local = std::min(made.min_local, ranks.size());
+    made.max_local = std::max(made.max_local, ranks.size());
     const auto [found, is_new] = known.try_emplace(box->signature());
     if (is_new) found->second = found_graphs.of(*std::move(box));
     member.graphs = found->second;

@@ -24,13 +24,13 @@ struct NcclTree {
 struct NcclCommunicator {
   NcclEra era;
   std::size_t ranks = 0, machines = 0;
-  std::size_t least_local = 0;  ///< Ranks of the machine with the fewest.
-  std::size_t most_local = 0;
+  std::size_t min_local = 0;  ///< Ranks of the machine with the fewest.
+  std::size_t max_local = 0;
   NcclGraph ring, tree, nvls;  ///< Without their orders.
   GraphPattern tree_pattern = GraphPattern::none;
   ProcessorMaker maker = ProcessorMaker::intel;  ///< Of all machines.
   bool are_makers_mixed = false;
-  float least_net_rate = 0;         ///< GB/s of the slowest NIC that a rank prefers.
+  float min_net_rate = 0;           ///< GB/s of the slowest NIC that a rank prefers.
   std::uint32_t channels = 0;       ///< Opened for rings and trees.
   std::uint32_t nvls_channels = 0;  ///< 0: no NVLS.
   std::vector<NcclRing> rings;      ///< Distinct ones.

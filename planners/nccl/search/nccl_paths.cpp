@@ -11,7 +11,7 @@ namespace espalier::planners {
 namespace {
 
 constexpr float same_rate = 5000;  // GB/s, where nothing limits.
-constexpr std::uint32_t most_channels = 64;
+constexpr std::uint32_t max_channels = 64;
 
 BoxWay farther(BoxWay a, BoxWay b) { return std::max(a, b); }
 
@@ -186,7 +186,7 @@ std::optional<std::uint32_t> NcclBox::local_net(std::size_t gpu, std::uint32_t c
 
 int NcclBox::find_local_gpu(std::size_t net) const {
   const std::vector<std::uint32_t> near = local_gpus(net);
-  for (std::uint32_t channel = 0; channel < most_channels; ++channel) {
+  for (std::uint32_t channel = 0; channel < max_channels; ++channel) {
     for (const std::uint32_t gpu : near) {
       if (local_net(gpu, channel) == static_cast<std::uint32_t>(net)) return static_cast<int>(gpu);
     }
@@ -226,21 +226,21 @@ void NcclBox::find_paths() {
 
 void NcclBox::find_limits() {
   if (!is_inter_ && gpus_.size() == 1) {
-    most_of_channel_ = most_of_gpu_ = same_rate;
+    max_of_channel_ = max_of_gpu_ = same_rate;
     return;
   }
   for (std::size_t g = 0; g < gpus_.size(); ++g) {
     const std::size_t ends = is_inter_ ? nets_.size() : gpus_.size();
     for (std::size_t i = 0; i < ends; ++i) {
       const BoxPath& path = is_inter_ ? to_net(g, i) : gpu_path(g, i);
-      if (path.count() > 0) most_of_channel_ = std::max(most_of_channel_, path.rate);
+      if (path.count() > 0) max_of_channel_ = std::max(max_of_channel_, path.rate);
     }
     float fabric = 0, slot = 0;
     for (const std::uint32_t id : nodes_[gpus_[g].node].out) {
       if (links_[id].kind == BoxLink::Kind::nvlink) fabric += links_[id].rate;
       if (links_[id].kind == BoxLink::Kind::pcie) slot = links_[id].rate;
     }
-    most_of_gpu_ = std::max({most_of_gpu_, fabric, slot});
+    max_of_gpu_ = std::max({max_of_gpu_, fabric, slot});
   }
 }
 
@@ -253,7 +253,7 @@ std::vector<std::uint32_t> NcclBox::choose_nets(BoxWay way, int gpu) const {
   for (std::size_t g = 0; g < gpus_.size(); ++g) {
     if (!is_asked_for(g)) continue;
     const std::optional<std::uint32_t> first = local_net(g, 0);
-    for (std::uint32_t channel = 0; first && channel < most_channels; ++channel) {
+    for (std::uint32_t channel = 0; first && channel < max_channels; ++channel) {
       const std::uint32_t net = *local_net(g, channel);
       if (channel > 0 && net == *first) break;
       add(net);
@@ -262,7 +262,7 @@ std::vector<std::uint32_t> NcclBox::choose_nets(BoxWay way, int gpu) const {
   for (int t = 0; t <= static_cast<int>(way); ++t) {
     for (std::size_t g = 0; g < gpus_.size(); ++g) {
       if (!is_asked_for(g)) continue;
-      for (std::uint32_t n = 0; n < nets_.size() && n < most_channels; ++n) {
+      for (std::uint32_t n = 0; n < nets_.size() && n < max_channels; ++n) {
         if (to_net(g, n).way == static_cast<BoxWay>(t)) add(n);
       }
     }
@@ -292,11 +292,11 @@ bool NcclBox::is_split() const {
   return groups == 2;
 }
 
-float NcclBox::least_net_rate(std::size_t gpu) const {
+float NcclBox::min_net_rate(std::size_t gpu) const {
   const std::optional<std::uint32_t> first = local_net(gpu, 0);
   if (!first) return 0;
   float least = to_net(gpu, *first).rate;
-  for (std::uint32_t channel = 1; channel < most_channels; ++channel) {
+  for (std::uint32_t channel = 1; channel < max_channels; ++channel) {
     const std::uint32_t net = *local_net(gpu, channel);
     if (net == *first) break;
     least = std::min(least, to_net(gpu, net).rate);

@@ -11,7 +11,7 @@
 namespace espalier::planners {
 namespace {
 
-constexpr int most_heads = 32;
+constexpr int max_heads = 32;
 
 /// All runs for one pattern: from the highest rate downwards, ways farther and farther, until channels are found; then
 /// upwards again with as many channels.
@@ -20,8 +20,8 @@ class GraphSearch {
   GraphSearch(NcclBox& box, GraphPattern pattern, int least, int most)
       : box_(box), speeds_(nccl_speeds(box.era(), box.is_one_of_several())) {
     best_.pattern = pattern;
-    best_.least_channels = least;
-    best_.most_channels = most;
+    best_.min_channels = least;
+    best_.max_channels = most;
   }
 
   NcclGraph run() {
@@ -41,8 +41,8 @@ class GraphSearch {
 
   bool begin_nvls() {
     if (!box_.has_switch() || capability() < 90) return false;
-    best_.most_channels = std::min(most_heads, static_cast<int>(gpus()));
-    if (!box_.is_one_of_several()) best_.least_channels = best_.most_channels;
+    best_.max_channels = std::min(max_heads, static_cast<int>(gpus()));
+    if (!box_.is_one_of_several()) best_.min_channels = best_.max_channels;
     return true;
   }
 
@@ -55,23 +55,23 @@ class GraphSearch {
       const bool may_cross = is_ring || best_.pattern == GraphPattern::balanced_tree;
       crosses_ = box_.nets().size() > 1 && may_cross ? 2 : 0;
     }
-    if (gpus() > 1) std::tie(least_inside_, most_inside_) = box_.gpu_ways();
+    if (gpus() > 1) std::tie(min_inside_, max_inside_) = box_.gpu_ways();
     if (box_.is_one_of_several()) {
-      std::tie(least_outside_, most_outside_) = box_.net_ways();
-      most_inside_ = most_outside_;
+      std::tie(min_outside_, max_outside_) = box_.net_ways();
+      max_inside_ = max_outside_;
     }
     constexpr std::uint32_t far_trees = 2029;  // Trees of older GPUs that come back through processors.
-    if (box_.era().version >= far_trees && capability() < 90) most_outside_ = BoxWay::sys;
-    best_.way_inside = least_inside_;
-    best_.way_outside = least_outside_;
+    if (box_.era().version >= far_trees && capability() < 90) max_outside_ = BoxWay::sys;
+    best_.way_inside = min_inside_;
+    best_.way_outside = min_outside_;
     tries_same_ = best_.pattern == GraphPattern::nvls ? 0 : 1;
     best_.same_channels = tries_same_;
-    if (is_ring && box_.is_split() && best_.most_channels >= 2 && best_.least_channels == 1) best_.least_channels = 2;
+    if (is_ring && box_.is_split() && best_.max_channels >= 2 && best_.min_channels == 1) best_.min_channels = 2;
     made_ = best_;
-    float most = box_.most_of_gpu();
+    float most = box_.max_of_gpu();
     if (gpus() > 1 && !is_ring) most *= static_cast<float>(gpus()) / static_cast<float>(gpus() - 1);
-    while (speed_ + 1 < speeds_.size() && (speeds_[speed_] > box_.most_of_channel() ||
-                                           speeds_[speed_] * static_cast<float>(best_.least_channels) > most)) {
+    while (speed_ + 1 < speeds_.size() && (speeds_[speed_] > box_.max_of_channel() ||
+                                           speeds_[speed_] * static_cast<float>(best_.min_channels) > most)) {
       ++speed_;
     }
     made_.inside = made_.outside = speeds_[speed_];
@@ -88,7 +88,7 @@ class GraphSearch {
   }
 
   [[nodiscard]] bool is_enough(int steps) const {
-    return steps == no_steps_needed || static_cast<float>(best_.channels) * best_.outside >= box_.most_of_gpu();
+    return steps == no_steps_needed || static_cast<float>(best_.channels) * best_.outside >= box_.max_of_gpu();
   }
 
   void search_down() {
@@ -120,8 +120,8 @@ class GraphSearch {
       return true;
     }
     made_.cross_nic = 0;
-    constexpr float least_part = .49F;
-    if (speed_ + 1 < speeds_.size() && (best_.channels == 0 || speeds_[speed_ + 1] / best_.outside > least_part)) {
+    constexpr float min_part = .49F;
+    if (speed_ + 1 < speeds_.size() && (best_.channels == 0 || speeds_[speed_ + 1] / best_.outside > min_part)) {
       made_.inside = made_.outside = speeds_[++speed_];
       return true;
     }
@@ -131,18 +131,18 @@ class GraphSearch {
   static void step(BoxWay& way) { way = static_cast<BoxWay>(static_cast<int>(way) + 1); }
 
   bool try_farther() {
-    const BoxWay most_inside = box_.is_one_of_several() ? made_.way_outside : most_inside_;
-    if (made_.way_inside < most_inside && (best_.channels == 0 || made_.way_inside < best_.way_inside)) {
+    const BoxWay max_inside = box_.is_one_of_several() ? made_.way_outside : max_inside_;
+    if (made_.way_inside < max_inside && (best_.channels == 0 || made_.way_inside < best_.way_inside)) {
       step(made_.way_inside);
       if (made_.way_inside < BoxWay::none) return true;
     }
-    made_.way_inside = least_inside_;
-    if (box_.is_one_of_several() && made_.way_outside < most_outside_ &&
+    made_.way_inside = min_inside_;
+    if (box_.is_one_of_several() && made_.way_outside < max_outside_ &&
         (best_.channels == 0 || made_.way_outside < best_.way_outside || made_.way_outside < BoxWay::pxn)) {
       step(made_.way_outside);
       if (made_.way_outside < BoxWay::none) return true;
     }
-    made_.way_outside = least_outside_;
+    made_.way_outside = min_outside_;
     return false;
   }
 
@@ -152,7 +152,7 @@ class GraphSearch {
     constexpr int few = 4;
     if (best_.channels == 0 || best_.pattern == GraphPattern::nvls || best_.inside < fast) return;
     if (capability() > 80 && best_.inside < fastest && best_.channels > few) return;
-    const int channels = std::min(best_.channels * 2, best_.most_channels);
+    const int channels = std::min(best_.channels * 2, best_.max_channels);
     const auto repeat = [&](std::vector<std::uint32_t>& of, std::size_t each) {
       for (std::size_t i = 0; i < static_cast<std::size_t>(channels - best_.channels) * each; ++i) {
         of[static_cast<std::size_t>(best_.channels) * each + i] = of[i];
@@ -172,14 +172,14 @@ class GraphSearch {
     speed_ = 0;
     while (speed_ + 1 < speeds_.size() && speeds_[speed_] > best_.outside) ++speed_;
     made_.inside = made_.outside = speeds_[speed_];
-    made_.least_channels = best_.channels;
+    made_.min_channels = best_.channels;
     int steps = no_steps_needed;
     while (steps != 0 && speed_ > 0) {
       if (best_.pattern == GraphPattern::ring) {
         made_.inside = made_.outside = speeds_[--speed_];
       } else if (best_.pattern == GraphPattern::nvls && made_.outside == best_.outside &&
                  made_.outside < made_.inside * 2) {
-        made_.least_channels = made_.most_channels = best_.channels;
+        made_.min_channels = made_.max_channels = best_.channels;
         made_.outside = speeds_[--speed_];
       } else if (made_.inside == best_.inside && made_.inside < made_.outside * 2) {
         made_.inside = speeds_[--speed_];
@@ -215,8 +215,8 @@ class GraphSearch {
   Attempt best_, made_;
   int crosses_ = 0;
   int tries_same_ = 1;
-  BoxWay least_inside_ = BoxWay::same, most_inside_ = BoxWay::sys;
-  BoxWay least_outside_ = BoxWay::pix, most_outside_ = BoxWay::sys;
+  BoxWay min_inside_ = BoxWay::same, max_inside_ = BoxWay::sys;
+  BoxWay min_outside_ = BoxWay::pix, max_outside_ = BoxWay::sys;
   std::size_t speed_ = 0;
   std::int64_t budget_ = std::int64_t{1} << 19;
 };
@@ -236,7 +236,7 @@ std::string_view to_string(GraphPattern pattern) {
 
 BoxGraphs search_box(NcclBox box) {
   BoxGraphs found;
-  found.ring = GraphSearch(box, GraphPattern::ring, 1, most_ring_channels).run();
+  found.ring = GraphSearch(box, GraphPattern::ring, 1, max_ring_channels).run();
   const int channels = found.ring.channels;
   found.tree = GraphSearch(box, GraphPattern::balanced_tree, channels, channels).run();
   if (box.switch_adds() && box.gpus().size() > 1) found.nvls = GraphSearch(box, GraphPattern::nvls, 1, 64).run();

@@ -28,7 +28,7 @@ namespace espalier::planners {
 namespace {
 
 /// What splitting may cost in arcs that flows pass: some ten seconds.
-constexpr std::int64_t most_arcs_passed = std::int64_t{1} << 31U;
+constexpr std::int64_t max_arcs_passed = std::int64_t{1} << 31U;
 /// With so many routed trees of a root no others are looked for.
 constexpr std::size_t few_routed_trees = 8;
 
@@ -89,11 +89,11 @@ struct Planes : OnLinks {
     return along_routes(problem, route_trees(problem.topology(), problem.direction, wide, problem.scaled->demands));
   }
   static Result<Trees> lift(const PackingProblem& problem, const ParallelSwitches& parallel, const Trees& found) {
-    constexpr std::size_t most_dealt = 4;
+    constexpr std::size_t max_dealt = 4;
     std::int64_t unit = 0;
     for (const Arborescence& tree : found) unit = std::gcd(unit, tree.weight);
     auto dealt = parallel.lift(problem.scaled->capacities, found, unit);
-    if (dealt && most_routed_trees(*dealt) > most_dealt) dealt.reset();
+    if (dealt && max_routed_trees(*dealt) > max_dealt) dealt.reset();
     return or_nothing(std::move(dealt), "trees along the shortest routes are not dealt to few planes");
   }
 };
@@ -171,9 +171,9 @@ bool wants_program(const PackingProblem& problem, const BestTrees& best) {
 
 /// The program on orbits may need many trees where automorphisms fix ranks.
 bool wants_free_program(const PackingProblem& problem, const BestTrees& best) {
-  constexpr std::size_t most_ranks_twice = 64;
-  return problem.all_roots() && problem.all_relay() && best && most_routed_trees(*best) > few_routed_trees &&
-         problem.rank_count() <= most_ranks_twice;
+  constexpr std::size_t max_ranks_twice = 64;
+  return problem.all_roots() && problem.all_relay() && best && max_routed_trees(*best) > few_routed_trees &&
+         problem.rank_count() <= max_ranks_twice;
 }
 
 /// The linear program on orbits; the trees that are known begin it.
@@ -206,8 +206,8 @@ struct Program {
 
 /// Past so many ranks splitting takes too long on most networks.
 bool wants_rings(const PackingProblem& problem, const BestTrees& best) {
-  constexpr std::size_t most_split_ranks = 512;
-  return !best && !problem.all_roots() && problem.all_relay() && problem.rank_count() > most_split_ranks;
+  constexpr std::size_t max_split_ranks = 512;
+  return !best && !problem.all_roots() && problem.all_relay() && problem.rank_count() > max_split_ranks;
 }
 
 /// Rings cut open at the root: few trees at the bound, if the deepest there are.
@@ -235,7 +235,7 @@ struct Splitting : OnLinks {
   };
   static Result<Reduced> reduce(const PackingProblem& problem) {
     if (!problem.scaled) return tl::unexpected(problem.scaled.error());
-    WorkBudget budget(most_arcs_passed);
+    WorkBudget budget(max_arcs_passed);
     auto scaled = balanced(problem, budget);
     if (!scaled) return tl::unexpected(scaled.error());
     CapacityGraph graph(problem.network, scaled->capacities);
@@ -263,9 +263,9 @@ struct Splitting : OnLinks {
 
 /// An answer that is near the bound where no exact one is found; schedules of more ranks get long.
 bool wants_even_trees(const PackingProblem& problem, const BestTrees& best) {
-  constexpr std::size_t most_ranks = 512;
+  constexpr std::size_t max_ranks = 512;
   return !best && problem.all_roots() && problem.shares.empty() && problem.all_relay() &&
-         problem.rank_count() <= most_ranks;
+         problem.rank_count() <= max_ranks;
 }
 
 /// One tree per root, all of equal weight.

@@ -8,7 +8,7 @@
 namespace espalier::planners {
 namespace {
 
-constexpr std::size_t most_routed_ranks = 4096;
+constexpr std::size_t max_routed_ranks = 4096;
 
 using RanksByGroup = std::vector<std::vector<Rank>>;
 
@@ -161,7 +161,7 @@ class TwoLevels {
 std::optional<std::vector<Arborescence>> route_trees(const Topology& topology, Direction direction,
                                                      std::span<const std::int64_t> capacities,
                                                      std::span<const std::int64_t> demands) {
-  if (topology.rank_count() > most_routed_ranks || capacities.size() != topology.link_count()) return std::nullopt;
+  if (topology.rank_count() > max_routed_ranks || capacities.size() != topology.link_count()) return std::nullopt;
   for (RanksByGroup groups : {groups_of_one(topology), group_ranks(topology).groups, groups_by_switch(topology)}) {
     if (groups.empty()) continue;
     TwoLevels levels(topology, direction, demands, std::move(groups));

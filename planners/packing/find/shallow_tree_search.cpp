@@ -15,19 +15,19 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::size_t most_tried_again = 64;  // ranks
+constexpr std::size_t max_tried_again = 64;  // ranks
 /// With parallel links, trees may be wider than links, but together they are no more than so many times the narrowest.
-constexpr std::int64_t most_shallow_units = 48;
-constexpr std::array<std::size_t, most_shallow_trees> tree_counts = {16, 8, 15, 14, 12, 10, 6, 4,
-                                                                     9,  7, 13, 11, 5,  3,  2, 1};
+constexpr std::int64_t max_shallow_units = 48;
+constexpr std::array<std::size_t, max_shallow_trees> tree_counts = {16, 8, 15, 14, 12, 10, 6, 4,
+                                                                    9,  7, 13, 11, 5,  3,  2, 1};
 /// Arcs that searches may pass as trees grow: for every two ranks, for every rank and arc, at least and at most.
 constexpr std::int64_t growth_work = 5000;
 constexpr std::int64_t growth_work_of_arc = 400;
-constexpr std::int64_t least_growth_work = 1'000'000;
-constexpr std::int64_t most_growth_work = 200'000'000;
+constexpr std::int64_t min_growth_work = 1'000'000;
+constexpr std::int64_t max_growth_work = 200'000'000;
 /// Past so many ranks more trees take too long.
 constexpr std::size_t many_ranks = 256;
-constexpr std::size_t most_trees_of_many = 8;
+constexpr std::size_t max_trees_of_many = 8;
 /// Ranks that exchanges may move, for every rank: of one set of trees to one height, and in all.
 constexpr std::int64_t exchange_work = 6000;
 constexpr std::int64_t all_exchange_work = 12'000;
@@ -36,7 +36,7 @@ std::int64_t growth_work_of(const FlowNetwork& network) {
   const auto ranks = static_cast<std::int64_t>(network.rank_count());
   const auto arcs = static_cast<std::int64_t>(network.arcs().size());
   const std::int64_t work = ranks * std::max(growth_work * ranks, growth_work_of_arc * arcs);
-  return std::clamp(work, least_growth_work, most_growth_work);
+  return std::clamp(work, min_growth_work, max_growth_work);
 }
 
 /// How many hops from rank to rank the farthest rank is from the root.
@@ -77,17 +77,17 @@ ShallowTreeSearch::ShallowTreeSearch(const RootNetwork& network, std::int64_t se
       growth_(growth_work_of(network.network) / searches),
       exchanges_(all_exchange_work * static_cast<std::int64_t>(ranks_) / searches),
       common_(network.rate),
-      least_distance_(farthest_rank(network.network, network.root)) {
+      min_distance_(farthest_rank(network.network, network.root)) {
   for (const FlowArc& arc : network.network.arcs()) common_ = std::gcd(common_, arc.capacity);
 }
 
 bool ShallowTreeSearch::grow() {
   if (network_.rate == 0) return false;
-  const std::uint64_t seeds = ranks_ > most_tried_again ? 1 : 3;
+  const std::uint64_t seeds = ranks_ > max_tried_again ? 1 : 3;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     for (const bool level_by_level : {false, true}) {
       for (const std::size_t count : tree_counts) {
-        if (ranks_ > many_ranks && count > most_trees_of_many) continue;
+        if (ranks_ > many_ranks && count > max_trees_of_many) continue;
         if (!growth_.is_spent() && can_improve(count)) try_growth(count, {level_by_level, false, seed});
       }
     }
@@ -99,7 +99,7 @@ bool ShallowTreeSearch::grow() {
 bool ShallowTreeSearch::can_improve(std::size_t count) const {
   if (found_.empty()) return true;
   const Candidate& best = found_.front();
-  const std::uint32_t least = std::max(least_distance_, least_tree_depth(network_, count));
+  const std::uint32_t least = std::max(min_distance_, min_tree_depth(network_, count));
   return least < best.depth || (least == best.depth && count < best.trees.size());
 }
 
@@ -112,7 +112,7 @@ void ShallowTreeSearch::try_growth(std::size_t count, const GrowthOrder& order) 
   for (const FlowArc& arc : network_.network.arcs()) room.push_back(arc.capacity / common_);
   const std::vector<std::int64_t> weights = nearly_equal(units, count);
   grow_in(room, weights, order);
-  if (ranks_ > most_tried_again) return;
+  if (ranks_ > max_tried_again) return;
   GrowthOrder early = order;
   early.splits_early = true;
   grow_in(std::move(room), weights, early);
@@ -129,8 +129,8 @@ std::vector<std::int64_t> ShallowTreeSearch::whole_trees(std::int64_t units) con
 }
 
 void ShallowTreeSearch::try_units() {
-  for (std::int64_t units = most_shallow_trees + 1;
-       units <= most_shallow_units && found_.empty() && !growth_.is_spent(); ++units) {
+  for (std::int64_t units = max_shallow_trees + 1; units <= max_shallow_units && found_.empty() && !growth_.is_spent();
+       ++units) {
     bool is_possible = true;
     for (const bool level_by_level : {false, true}) {
       for (const std::size_t count : tree_counts) {
@@ -145,7 +145,7 @@ bool ShallowTreeSearch::grow_in(std::vector<std::int64_t> room, std::span<const 
                                 const GrowthOrder& order) {
   auto trees = std::make_unique<GrowingTrees>(network_.network, std::move(room), network_.root, weights, growth_);
   if (!trees->is_possible()) return false;
-  if (!planners::grow(*trees, most_shallow_trees, order, growth_)) return true;
+  if (!planners::grow(*trees, max_shallow_trees, order, growth_)) return true;
   Candidate candidate{std::move(trees), {}, 0};
   candidate.trees = candidate.grown->trees();
   candidate.depth = depth_of(*candidate.grown);
@@ -170,7 +170,7 @@ void ShallowTreeSearch::exchange() {
   std::size_t best = 0;
   for (std::size_t i = 0; i < found_.size() && left > 0; ++i) {
     Candidate& candidate = found_[i];
-    const std::uint32_t least = std::max(least_distance_, least_tree_depth(network_, candidate.trees.size()));
+    const std::uint32_t least = std::max(min_distance_, min_tree_depth(network_, candidate.trees.size()));
     TreeExchange moves(*candidate.grown);
     while (left > 0) {
       const bool is_as_good = i == best || candidate.trees.size() > found_[best].trees.size();
@@ -188,18 +188,18 @@ void ShallowTreeSearch::exchange() {
   sort_found();
 }
 
-std::uint32_t least_tree_depth(const RootNetwork& network, std::size_t most_trees) {
+std::uint32_t min_tree_depth(const RootNetwork& network, std::size_t max_trees) {
   std::vector<std::int64_t> out(network.network.vertex_count(), 0);
   for (const FlowArc& arc : network.network.arcs()) out[arc.tail] += arc.capacity;
   const auto rate = static_cast<double>(network.rate);
   const std::uint32_t root = network.network.vertex_of(network.root);
-  std::int64_t most_out = 0;
+  std::int64_t max_out = 0;
   for (const std::uint32_t vertex : network.network.rank_vertices()) {
-    if (vertex != root) most_out = std::max(most_out, out[vertex]);
+    if (vertex != root) max_out = std::max(max_out, out[vertex]);
   }
   double level = static_cast<double>(out[root]) / rate;
   double reached = level;
-  const double fan_out = std::max(1.0, static_cast<double>(most_out) / rate * static_cast<double>(most_trees));
+  const double fan_out = std::max(1.0, static_cast<double>(max_out) / rate * static_cast<double>(max_trees));
   std::uint32_t depth = 1;
   for (; std::ceil(reached) < static_cast<double>(network.network.rank_count() - 1); ++depth) {
     level *= fan_out;

@@ -12,13 +12,13 @@
 
 namespace espalier::planners {
 
-/// No packing of at most `most_trees` trees that together carry the rate has all of them less deep: a tree of weight w
+/// No packing of at most `max_trees` trees that together carry the rate has all of them less deep: a tree of weight w
 /// has at most (what v sends) / w edges at v, so it spans at most d (1 + k + ... + k^(h-1)) ranks in h hops, where d
 /// are the root's children and k = (what any other rank sends) / w. As the d of all trees together are limited by what
 /// the root sends, and the sum is convex in w, trees of equal weight span most.
-std::uint32_t least_tree_depth(const RootNetwork& network, std::size_t most_trees);
+std::uint32_t min_tree_depth(const RootNetwork& network, std::size_t max_trees);
 
-inline constexpr std::size_t most_shallow_trees = 16;
+inline constexpr std::size_t max_shallow_trees = 16;
 
 /// A small number of shallow trees of one root that carry its network's rate: at most 16 that join different ranks, and
 /// of the packings found the least deep one, then the one of fewest trees.
@@ -57,7 +57,7 @@ class ShallowTreeSearch {
   /// By arc: how many whole trees it has room for, or, where arcs stand for parallel links, all of these, when `units`
   /// such trees carry the rate.
   [[nodiscard]] std::vector<std::int64_t> whole_trees(std::int64_t units) const;
-  /// Trees of one or several units of weight, for the fewest units past `most_shallow_trees` that exist.
+  /// Trees of one or several units of weight, for the fewest units past `max_shallow_trees` that exist.
   void try_units();
   /// False where no trees of these weights exist.
   bool grow_in(std::vector<std::int64_t> room, std::span<const std::int64_t> weights, const GrowthOrder& order);
@@ -68,7 +68,7 @@ class ShallowTreeSearch {
   WorkBudget growth_;
   std::int64_t exchanges_;  ///< Ranks that exchanges may move.
   std::int64_t common_;
-  std::uint32_t least_distance_;  ///< How many hops the farthest rank is from the root.
+  std::uint32_t min_distance_;    ///< How many hops the farthest rank is from the root.
   std::vector<Candidate> found_;  ///< The best of each number of trees, the best of all first.
 };
 

@@ -16,9 +16,9 @@ struct Choice {
 
 class Grower {
  public:
-  Grower(GrowingTrees& trees, std::size_t most_trees, const GrowthOrder& order, const WorkBudget& budget)
+  Grower(GrowingTrees& trees, std::size_t max_trees, const GrowthOrder& order, const WorkBudget& budget)
       : trees_(trees),
-        most_trees_(most_trees),
+        max_trees_(max_trees),
         order_(order),
         budget_(budget),
         waiting_(trees.rank_count(), 0),
@@ -37,7 +37,7 @@ class Grower {
 
  private:
   static constexpr std::uint32_t unseen = UINT32_MAX;
-  static constexpr std::uint64_t most_places = 1U << 16U;
+  static constexpr std::uint64_t max_places = 1U << 16U;
 
   [[nodiscard]] const ParentTree& tree(std::uint32_t t) const { return trees_.trees()[t]; }
   [[nodiscard]] std::uint32_t vertex_of(std::uint32_t rank) const { return trees_.network().vertex_of(Rank(rank)); }
@@ -57,7 +57,7 @@ class Grower {
 
   /// Takes the first path that part of a tree fits on, nearest to the root.
   bool split_somewhere() {
-    if (order_.splits_early || trees_.trees().size() >= most_trees_) return false;
+    if (order_.splits_early || trees_.trees().size() >= max_trees_) return false;
     may_split_once_ = true;
     const std::size_t before = trees_.trees().size();
     for (std::uint32_t t = 0; t < before && trees_.trees().size() == before; ++t) {
@@ -136,7 +136,7 @@ class Grower {
   }
 
   [[nodiscard]] bool may_split() const {
-    return (order_.splits_early || may_split_once_) && trees_.trees().size() < most_trees_;
+    return (order_.splits_early || may_split_once_) && trees_.trees().size() < max_trees_;
   }
 
   [[nodiscard]] bool is_open(std::uint32_t t, std::uint32_t a) const {
@@ -182,7 +182,7 @@ class Grower {
 
   [[nodiscard]] std::uint64_t place_of(std::uint32_t t, std::uint32_t rank) const {
     if (order_.seed == 0) return rank;
-    std::uint64_t mixed = ((order_.seed * most_places + t) * most_places + rank) * 0x9e3779b97f4a7c15U;
+    std::uint64_t mixed = ((order_.seed * max_places + t) * max_places + rank) * 0x9e3779b97f4a7c15U;
     mixed = (mixed ^ (mixed >> 29U)) * 0xbf58476d1ce4e5b9U;
     return mixed ^ (mixed >> 32U);
   }
@@ -197,7 +197,7 @@ class Grower {
   }
 
   GrowingTrees& trees_;
-  std::size_t most_trees_;
+  std::size_t max_trees_;
   GrowthOrder order_;
   const WorkBudget& budget_;
   bool may_split_once_ = false;
@@ -209,8 +209,8 @@ class Grower {
 
 }  // namespace
 
-bool grow(GrowingTrees& trees, std::size_t most_trees, const GrowthOrder& order, const WorkBudget& budget) {
-  return Grower(trees, most_trees, order, budget).run();
+bool grow(GrowingTrees& trees, std::size_t max_trees, const GrowthOrder& order, const WorkBudget& budget) {
+  return Grower(trees, max_trees, order, budget).run();
 }
 
 std::uint32_t depth_of(const GrowingTrees& trees) {

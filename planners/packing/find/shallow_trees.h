@@ -14,9 +14,9 @@ struct GrowthOrder {
 };
 
 /// Grows the trees until they span all ranks, shallow ones, each member handing on to as many ranks as the others can
-/// spare. Trees that cannot take a path as a whole are split, up to `most_trees`. False when they get stuck, or the
+/// spare. Trees that cannot take a path as a whole are split, up to `max_trees`. False when they get stuck, or the
 /// budget of the trees is spent.
-bool grow(GrowingTrees& trees, std::size_t most_trees, const GrowthOrder& order, const WorkBudget& budget);
+bool grow(GrowingTrees& trees, std::size_t max_trees, const GrowthOrder& order, const WorkBudget& budget);
 
 /// The edges between the root and the farthest rank of any of the trees.
 std::uint32_t depth_of(const GrowingTrees& trees);

@@ -17,11 +17,11 @@ namespace espalier::planners {
 namespace {
 
 /// Past these the program takes longer than splitting switches does.
-constexpr std::size_t most_program_ranks = 4096;
-constexpr std::size_t most_tree_rank_orbits = 32;
-constexpr std::size_t most_tree_resource_orbits = 320;
-constexpr std::size_t most_small_resource_orbits = 16;
-constexpr std::int64_t most_share_sum = 1'000'000;  // weights stay within max_units
+constexpr std::size_t max_program_ranks = 4096;
+constexpr std::size_t max_tree_rank_orbits = 32;
+constexpr std::size_t max_tree_resource_orbits = 320;
+constexpr std::size_t max_small_resource_orbits = 16;
+constexpr std::int64_t max_share_sum = 1'000'000;  // weights stay within max_units
 
 }  // namespace
 
@@ -29,14 +29,14 @@ std::optional<TreeProgram> TreeProgram::make(const PlanningProblem& problem, Dir
                                              Symmetry symmetry, std::span<const std::int64_t> shares,
                                              const PlanContext& context) {
   const Topology& topology = problem.topology();
-  if (topology.rank_count() > most_program_ranks) return std::nullopt;
-  if (std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) > most_share_sum) return std::nullopt;
+  if (topology.rank_count() > max_program_ranks) return std::nullopt;
+  if (std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) > max_share_sum) return std::nullopt;
   auto orbits = problem.orbit_graph(false, root.is_none() ? symmetry : Symmetry::none, shares);
   // Where ranks must not relay no other finder plans, and where the cut may be out of reach none knows the best.
   const bool is_needed = !topology.first_not_relaying().is_none() || !trees_reach_cuts(problem);
   const std::size_t more = is_needed ? 2 : 1;
-  if (orbits->resources.count() > most_tree_resource_orbits * more) return std::nullopt;
-  if (root.is_none() && orbits->ranks.count() > most_tree_rank_orbits * more) return std::nullopt;
+  if (orbits->resources.count() > max_tree_resource_orbits * more) return std::nullopt;
+  if (root.is_none() && orbits->ranks.count() > max_tree_rank_orbits * more) return std::nullopt;
   const bool inward = direction == Direction::reversed;
   TreeGroups groups =
       root.is_none() ? sharded_groups(*orbits, inward, shares) : single_root_group(root.value(), inward);
@@ -58,17 +58,17 @@ ProgramRate TreeProgram::optimum() const {
 
 ColumnSolution TreeProgram::with_fewer_trees(const ColumnSolution& solution) const {
   // Where the program is small, fewer trees cost little to find and save the time to write them out.
-  const bool is_small = groups_.groups.size() == 1 && orbits_->resources.count() <= most_small_resource_orbits;
-  return planners::with_fewer_trees(*orbits_, oracle(0), solution, {.enough = is_small ? 2U : 4U, .most_height = 0});
+  const bool is_small = groups_.groups.size() == 1 && orbits_->resources.count() <= max_small_resource_orbits;
+  return planners::with_fewer_trees(*orbits_, oracle(0), solution, {.enough = is_small ? 2U : 4U, .max_height = 0});
 }
 
-ColumnSolution TreeProgram::solve(std::uint32_t most_height, std::span<const Arborescence> known) const {
-  const TreeOracle trees = oracle(most_height);
+ColumnSolution TreeProgram::solve(std::uint32_t max_height, std::span<const Arborescence> known) const {
+  const TreeOracle trees = oracle(max_height);
   ColumnLimits limits = this->limits();
   limits.shallow = true;
-  limits.most_height = most_height;
+  limits.max_height = max_height;
   std::vector<Column> seeds;
-  if (most_height == 0 && context_->known != nullptr) seeds = context_->known->seeds(*topology_, *orbits_, trees);
+  if (max_height == 0 && context_->known != nullptr) seeds = context_->known->seeds(*topology_, *orbits_, trees);
   if (seeds.empty()) {
     for (Column& column : columns_of(orbits_->graph, groups_, known)) {
       seeds.push_back(trees.column(column.group, std::move(column.edges)));

@@ -36,11 +36,11 @@ class TreeProgram {
                                          const PlanContext& context);
 
   /// How far the farthest rank is from any root: no trees are all lower.
-  [[nodiscard]] std::uint32_t least_height() const { return oracle(0).least_height(); }
+  [[nodiscard]] std::uint32_t min_height() const { return oracle(0).min_height(); }
 
-  /// The best packing, shallow trees preferred; with `most_height` a good one of no deeper trees (0: any). `known`:
-  /// trees of the network to begin with. Requires: most_height is 0 or at least least_height().
-  [[nodiscard]] ColumnSolution solve(std::uint32_t most_height = 0, std::span<const Arborescence> known = {}) const;
+  /// The best packing, shallow trees preferred; with `max_height` a good one of no deeper trees (0: any). `known`:
+  /// trees of the network to begin with. Requires: max_height is 0 or at least min_height().
+  [[nodiscard]] ColumnSolution solve(std::uint32_t max_height = 0, std::span<const Arborescence> known = {}) const;
   /// The same packing of fewer trees, where they are more than a few. Requires: solved for any height, attained.
   [[nodiscard]] ColumnSolution with_fewer_trees(const ColumnSolution& solution) const;
   /// The best packing's throughput, whatever its trees.
@@ -67,7 +67,7 @@ class TreeProgram {
   [[nodiscard]] std::string_view collective_name() const;
   /// Bytes of S per second that one unit of throughput is.
   [[nodiscard]] double bytes_per_unit() const;
-  [[nodiscard]] TreeOracle oracle(std::uint32_t most_height) const { return {*orbits_, groups_, most_height}; }
+  [[nodiscard]] TreeOracle oracle(std::uint32_t max_height) const { return {*orbits_, groups_, max_height}; }
 
   const Topology* topology_;
   std::shared_ptr<const OrbitGraph> orbits_;

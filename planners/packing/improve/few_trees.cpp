@@ -16,7 +16,7 @@ constexpr std::uint32_t round_limit = 16;
 /// Once completions have looked at so many columns, a round that gains little is the last one.
 constexpr std::size_t many_columns = 600;
 /// Such a round makes less than one tree of so many go.
-constexpr std::uint32_t least_gain = 8;
+constexpr std::uint32_t min_gain = 8;
 /// So few trees are not worth much search in a large program.
 constexpr std::uint32_t not_many = 8;
 constexpr std::size_t large_program = 1024;  // groups x resources
@@ -68,8 +68,8 @@ class Thinning {
     for (const BigInteger& capacity : program_.capacity) rest.room.emplace_back(capacity);
     bool is_fine = has_fine_parts(whole_.parts);
     std::vector<ColumnSolution::Part> taken;
-    const std::uint32_t most_rounds = std::min(std::max(wanted_.enough, fewest / 2) + 1, round_limit);
-    for (std::uint32_t round = 1; round < fewest && fewest > wanted_.enough && round <= most_rounds; ++round) {
+    const std::uint32_t max_rounds = std::min(std::max(wanted_.enough, fewest / 2) + 1, round_limit);
+    for (std::uint32_t round = 1; round < fewest && fewest > wanted_.enough && round <= max_rounds; ++round) {
       std::optional<Rest> next;
       for (const bool is_balanced : {true, false}) {
         const std::vector<Column> chosen = choose(rest, is_balanced);
@@ -83,7 +83,7 @@ class Thinning {
       if (!next) break;
       rest = *std::move(next);
       const std::uint32_t count = round * trees_per_round() + (rest.throughput == 0 ? 0 : count_trees(rest.solution));
-      const bool is_last = !is_fine && ((columns_seen_ > many_columns && count + fewest / least_gain >= fewest) ||
+      const bool is_last = !is_fine && ((columns_seen_ > many_columns && count + fewest / min_gain >= fewest) ||
                                         (is_large() && fewest <= not_many && count >= fewest));
       if (count < fewest || is_fine) {
         std::vector<ColumnSolution::Part> parts = taken;
@@ -106,11 +106,11 @@ class Thinning {
 
   /// Whether parts of the throughput have so fine a common divisor that trees could not have whole weights.
   [[nodiscard]] bool has_fine_parts(const std::vector<ColumnSolution::Part>& parts) const {
-    constexpr unsigned most_bits = 40;
+    constexpr unsigned max_bits = 40;
     BigInteger common = 1;
     for (const ColumnSolution::Part& part : parts) {
       common = lcm(common, BigInteger(denominator(Rational(part.amount / whole_.limit))));
-      if ((common >> most_bits) != 0) return true;
+      if ((common >> max_bits) != 0) return true;
     }
     return false;
   }
@@ -140,7 +140,7 @@ class Thinning {
     for (std::size_t r = 0; r < room.size(); ++r) {
       prices.push_back(whole_.prices[r] * rest_sum + rest_prices[r] * whole_sum);
     }
-    return balanced_trees(orbits_, oracle_, prices, std::move(columns), room, wanted_.most_height);
+    return balanced_trees(orbits_, oracle_, prices, std::move(columns), room, wanted_.max_height);
   }
 
   /// The family that carries most.
@@ -159,19 +159,19 @@ class Thinning {
 
   /// How many trees a solution has: of the root that has most where roots share alike, else in all.
   [[nodiscard]] std::uint32_t count_trees(const ColumnSolution& solution) const {
-    return program_.sharing == Sharing::equal ? most_columns(solution)
+    return program_.sharing == Sharing::equal ? max_columns(solution)
                                               : static_cast<std::uint32_t>(solution.parts.size());
   }
 
   /// What is left when the trees get the largest amount that leaves a completion; nothing when that is 0.
   std::optional<Rest> take(const Rest& rest, const std::vector<Column>& columns, Rational& amount) {
-    constexpr int most_steps = 8;
+    constexpr int max_steps = 8;
     const std::vector<std::int64_t> loads = joint_loads(columns, rest.room.size());
     amount = rest.throughput;
     for (std::size_t r = 0; r < loads.size(); ++r) {
       if (loads[r] > 0) amount = std::min(amount, Rational(rest.room[r] / loads[r]));
     }
-    for (int step = 0; step < most_steps && amount > 0; ++step) {
+    for (int step = 0; step < max_steps && amount > 0; ++step) {
       Rest next = left_of(rest, loads, amount);
       if (next.throughput == 0) return next;
       complete(next);
@@ -188,11 +188,11 @@ class Thinning {
   /// A smaller amount, where there is one, that leaves as much of each dear resource as whole trees use: then one tree
   /// more may be enough, where the largest amount leaves odd bits.
   std::optional<Rest> leave_whole_trees(const Rest& rest, const std::vector<std::int64_t>& loads, Rational& amount) {
-    constexpr std::int64_t most_parts = 6;
+    constexpr std::int64_t max_parts = 6;
     std::int64_t step = 0;  // what any tree's loads are multiples of
     for (const TreeGroup& group : oracle_.groups().groups) step = std::gcd(step, group.copies);
     std::optional<Rational> best;
-    for (std::int64_t parts = 2; parts <= most_parts; ++parts) {
+    for (std::int64_t parts = 2; parts <= max_parts; ++parts) {
       for (std::int64_t part = 1; part < parts; ++part) {
         const Rational part_amount = rest.throughput * part / parts;
         if (part_amount > amount || (best && part_amount <= *best)) continue;
@@ -262,7 +262,7 @@ class Thinning {
 
   [[nodiscard]] Rational amount_allowed(const Rest& rest, const std::vector<std::int64_t>& loads,
                                         const std::vector<BigInteger>& prices) const {
-    const BigInteger unit_cost = least_unit_cost(program_, oracle_.cheapest(prices).costs);
+    const BigInteger unit_cost = min_unit_cost(program_, oracle_.cheapest(prices).costs);
     Rational room_price = 0;
     Rational tree_price = 0;
     for (std::size_t r = 0; r < loads.size(); ++r) {
@@ -286,7 +286,7 @@ class Thinning {
 
 }  // namespace
 
-std::uint32_t most_columns(const ColumnSolution& solution) {
+std::uint32_t max_columns(const ColumnSolution& solution) {
   std::vector<std::uint32_t> count;
   std::uint32_t most = 0;
   for (const ColumnSolution::Part& part : solution.parts) {

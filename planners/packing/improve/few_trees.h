@@ -10,12 +10,12 @@ namespace espalier::planners {
 
 /// When a packing has few enough trees, and what it may not become for it.
 struct FewTrees {
-  std::uint32_t enough = 2;       ///< Columns per group.
-  std::uint32_t most_height = 0;  ///< Trees may get as high as this, or as high as the solution's.
+  std::uint32_t enough = 2;      ///< Columns per group.
+  std::uint32_t max_height = 0;  ///< Trees may get as high as this, or as high as the solution's.
 };
 
 /// The most columns of one group.
-std::uint32_t most_columns(const ColumnSolution& solution);
+std::uint32_t max_columns(const ColumnSolution& solution);
 
 /// A solution as good with fewer trees, or the same one.
 ///

@@ -100,15 +100,15 @@ class BalanceCost {
       : graph_(orbits.graph), prices_(edge_prices(orbits, prices)), evenness_(orbits, room), search_(orbits.graph) {}
 
   /// Which tree is changed next, and how deep it may get.
-  void turn_to(const TreeGroup& group, std::uint32_t most_depth) {
+  void turn_to(const TreeGroup& group, std::uint32_t max_depth) {
     group_ = &group;
-    most_depth_ = most_depth;
+    max_depth_ = max_depth;
   }
   void use(const ParentTree& /*tree*/, const std::vector<std::uint32_t>& path, int sign) {
     evenness_.add(path, sign * group_->copies);
   }
   std::optional<TreeEntry> choose(const ReparentedTree& reparented, std::uint32_t rank) {
-    constexpr double least_gain = 1e-9;  // of evenness: below it is rounding
+    constexpr double min_gain = 1e-9;  // of evenness: below it is rounding
     const ParentTree& tree = reparented.tree();
     evenness_.set_step(graph_.mirrored ? 2 * group_->copies : group_->copies);
     const auto cost = [&](std::uint32_t e) { return PathCost{prices_[e], evenness_.edge_cost(e)}; };
@@ -117,7 +117,7 @@ class BalanceCost {
                 [&](PathCost path, std::uint32_t e) { return path + cost(e); });
     PathCost least;
     for (const std::uint32_t e : tree.path[rank]) least = least + cost(e);
-    least.evenness *= 1 - least_gain;
+    least.evenness *= 1 - min_gain;
     std::vector<bool> is_below(graph_.rank_count(), false);
     std::uint32_t deepest = tree.depth[rank];
     reparented.for_each_below(rank, [&](std::uint32_t below) {
@@ -128,7 +128,7 @@ class BalanceCost {
     for (std::uint32_t u = 0; u < graph_.rank_count(); ++u) {
       const std::uint32_t node = graph_.rank_nodes[u];
       if (search_.edges()[node] == search_.no_edge || (u != group_->root && graph_.is_dead_end[node])) continue;
-      if (is_below[u] || tree.depth[u] + 1 + deepest - tree.depth[rank] > most_depth_) continue;
+      if (is_below[u] || tree.depth[u] + 1 + deepest - tree.depth[rank] > max_depth_) continue;
       if (search_.distances()[node] >= least) continue;
       best = u;
       least = search_.distances()[node];
@@ -143,19 +143,19 @@ class BalanceCost {
   Evenness evenness_;
   PathSearch<PathCost> search_;
   const TreeGroup* group_ = nullptr;
-  std::uint32_t most_depth_ = 0;
+  std::uint32_t max_depth_ = 0;
 };
 
 }  // namespace
 
 std::vector<Column> balanced_trees(const OrbitGraph& orbits, const TreeOracle& oracle,
                                    std::span<const BigInteger> prices, std::vector<Column> columns,
-                                   std::span<const double> room, std::uint32_t most_depth) {
-  constexpr int most_passes = 6;
+                                   std::span<const double> room, std::uint32_t max_depth) {
+  constexpr int max_passes = 6;
   BalanceCost cost(orbits, prices, room);
   std::vector<ReparentedTree> trees;
   const auto turn_to = [&](std::size_t t) {
-    cost.turn_to(oracle.groups().groups[columns[t].group], std::max(most_depth, columns[t].height));
+    cost.turn_to(oracle.groups().groups[columns[t].group], std::max(max_depth, columns[t].height));
   };
   for (std::size_t t = 0; t < columns.size(); ++t) {
     turn_to(t);
@@ -163,7 +163,7 @@ std::vector<Column> balanced_trees(const OrbitGraph& orbits, const TreeOracle& o
     for (const auto& path : trees[t].tree().path) cost.use(trees[t].tree(), path, 1);
   }
   bool changed = true;
-  for (int pass = 0; pass < most_passes && changed; ++pass) {
+  for (int pass = 0; pass < max_passes && changed; ++pass) {
     changed = false;
     for (std::size_t t = 0; t < trees.size(); ++t) {
       turn_to(t);

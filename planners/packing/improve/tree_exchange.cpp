@@ -7,7 +7,7 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::uint64_t most_tries_of_a_place = 20;
+constexpr std::uint64_t max_tries_of_a_place = 20;
 
 }  // namespace
 
@@ -22,14 +22,14 @@ std::vector<ParentTree> TreeExchange::trees() const {
   return trees;
 }
 
-bool TreeExchange::reach(std::uint32_t most_depth, WorkBudget& budget) {
-  most_depth_ = most_depth;
+bool TreeExchange::reach(std::uint32_t max_depth, WorkBudget& budget) {
+  max_depth_ = max_depth;
   excess_ = 0;
   for (const ReparentedTree& tree : trees_) excess_ += excess_of(tree.tree());
   const auto places = static_cast<std::uint64_t>(trees_.size() * network_.rank_count());
   moves_ = 0;
   for (std::uint64_t tries = 0; excess_ > 0 && !budget.is_spent(); ++tries) {
-    if (moves_ == 0 && tries > most_tries_of_a_place * places) return false;  // nothing can move
+    if (moves_ == 0 && tries > max_tries_of_a_place * places) return false;  // nothing can move
     const std::uint64_t place = random_.below(places);
     const auto t = static_cast<std::uint32_t>(place / network_.rank_count());
     const auto rank = static_cast<std::uint32_t>(place % network_.rank_count());
@@ -48,7 +48,7 @@ bool TreeExchange::reach(std::uint32_t most_depth, WorkBudget& budget) {
 
 std::int64_t TreeExchange::excess_of(const ParentTree& tree) const {
   std::int64_t excess = 0;
-  for (const std::uint32_t depth : tree.depth) excess += std::max<std::int64_t>(0, std::int64_t{depth} - most_depth_);
+  for (const std::uint32_t depth : tree.depth) excess += std::max<std::int64_t>(0, std::int64_t{depth} - max_depth_);
   return excess;
 }
 
@@ -60,7 +60,7 @@ std::int64_t TreeExchange::gain(const ReparentedTree& reparented, std::uint32_t 
   reparented.for_each_below(rank, [&](std::uint32_t moved) {
     ++moved_;
     const std::int64_t depth = tree.depth[moved];
-    change += std::max<std::int64_t>(0, depth + shift - most_depth_) - std::max<std::int64_t>(0, depth - most_depth_);
+    change += std::max<std::int64_t>(0, depth + shift - max_depth_) - std::max<std::int64_t>(0, depth - max_depth_);
   });
   return change;
 }

@@ -20,9 +20,9 @@ class TreeExchange {
   /// Requires: complete trees, whose network must outlive the exchange.
   explicit TreeExchange(const GrowingTrees& grown);
 
-  /// Whether all ranks are within `most_depth` after at most as many moves as the budget allows: it counts the ranks
+  /// Whether all ranks are within `max_depth` after at most as many moves as the budget allows: it counts the ranks
   /// that they move.
-  bool reach(std::uint32_t most_depth, WorkBudget& budget);
+  bool reach(std::uint32_t max_depth, WorkBudget& budget);
   [[nodiscard]] std::vector<ParentTree> trees() const;
 
   // For reparent.
@@ -42,7 +42,7 @@ class TreeExchange {
   std::vector<ReparentedTree> trees_;
   std::vector<std::uint32_t> seen_;  ///< By vertex: the last walk that came there.
   std::uint32_t stamp_ = 0;
-  std::uint32_t most_depth_ = 0;
+  std::uint32_t max_depth_ = 0;
   std::int64_t excess_ = 0;
   std::int64_t moved_ = 0;  ///< Ranks that the last move looked at.
   std::int64_t moves_ = 0;

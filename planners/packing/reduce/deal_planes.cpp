@@ -11,9 +11,9 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::size_t most_passes = std::size_t{1} << 18U;
-constexpr std::int64_t most_copies = 64;  // of one tree
-constexpr std::size_t most_layers = 4;
+constexpr std::size_t max_passes = std::size_t{1} << 18U;
+constexpr std::int64_t max_copies = 64;  // of one tree
+constexpr std::size_t max_layers = 4;
 
 /// Where a tree passes a parallel switch.
 struct PlanePass {
@@ -44,7 +44,7 @@ class PlaneDealer {
         crossings_(parallel.group_count()) {
     for (const Arborescence& tree : trees) {
       const std::int64_t copies = tree.weight / unit;
-      is_small_ = is_small_ && copies <= most_copies;
+      is_small_ = is_small_ && copies <= max_copies;
       for (std::int64_t copy = 0; copy < copies && is_small_; ++copy) add(tree);
     }
   }
@@ -73,7 +73,7 @@ class PlaneDealer {
         crossing.edges.emplace_back(parallel_.in_plane(links[i], 0).value(),
                                     parallel_.in_plane(links[end - 1], 0).value());
         i = end - 1;
-        is_small_ = is_small_ && ++pass_count_ <= most_passes;
+        is_small_ = is_small_ && ++pass_count_ <= max_passes;
       }
     }
     trees_.push_back(&tree);
@@ -123,7 +123,7 @@ class PlaneDealer {
     if (!layers_.empty() && (most != colors_ || crossing.planes != layers_.front().counts.size())) return false;
     if (layers_.empty()) layers_ = even_layers(most, crossing.planes);
     colors_ = most;
-    if (layers_.size() > most_layers) return false;
+    if (layers_.size() > max_layers) return false;
     paint(crossing, static_cast<std::uint32_t>(most));
     crossing.is_layered = true;
     return true;
@@ -133,7 +133,7 @@ class PlaneDealer {
   [[nodiscard]] std::optional<std::vector<Arborescence>> dealt() const {
     BigInteger common = 1;
     for (const PlaneLayer& layer : layers_) common = lcm(common, BigInteger(denominator(layer.part)));
-    if (common > most_weight) return std::nullopt;
+    if (common > max_weight) return std::nullopt;
     std::vector<Arborescence> result;
     std::vector<BigInteger> load(capacities_.size(), 0);
     for (const PlaneLayer& layer : layers_) {
@@ -170,7 +170,7 @@ class PlaneDealer {
     return planes;
   }
 
-  static constexpr std::int64_t most_weight = std::int64_t{1} << 50U;
+  static constexpr std::int64_t max_weight = std::int64_t{1} << 50U;
 
   const Topology& topology_;
   const ParallelSwitches& parallel_;

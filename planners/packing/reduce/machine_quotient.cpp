@@ -14,8 +14,8 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::size_t most_machines = 256;
-constexpr __int128 most_machine_capacity = std::int64_t{1} << 56U;
+constexpr std::size_t max_machines = 256;
+constexpr __int128 max_machine_capacity = std::int64_t{1} << 56U;
 constexpr std::uint32_t no_arc = UINT32_MAX;
 
 using ArcPath = std::vector<std::uint32_t>;
@@ -74,7 +74,7 @@ class MachineLift {
   MachineLift(const MachineQuotient& quotient, std::int64_t weights) : of_(quotient), network_(quotient.network_) {
     for (const FlowArc& arc : network_.arcs()) {
       const __int128 whole = static_cast<__int128>(arc.capacity) * weights / quotient.between_.rate;
-      room_.push_back(static_cast<std::int64_t>(std::min(whole, most_machine_capacity)));
+      room_.push_back(static_cast<std::int64_t>(std::min(whole, max_machine_capacity)));
     }
   }
 
@@ -207,7 +207,7 @@ std::optional<MachineQuotient> MachineQuotient::make(const PackingProblem& probl
   const FlowNetwork& network = problem.network;
   std::vector<std::vector<Rank>> ranks = group_ranks(problem.topology()).groups;
   const std::size_t machines = ranks.size();
-  if (machines < 2 || machines > most_machines || machines == problem.rank_count()) return std::nullopt;
+  if (machines < 2 || machines > max_machines || machines == problem.rank_count()) return std::nullopt;
   std::ranges::sort(ranks, {}, [](const std::vector<Rank>& machine) { return machine.front(); });
   auto vertices = static_cast<std::uint32_t>(machines);
   std::vector<std::uint32_t> machine_of = machines_of(problem.topology(), ranks);
@@ -224,7 +224,7 @@ std::optional<MachineQuotient> MachineQuotient::make(const PackingProblem& probl
     const std::uint32_t head = machine_of[arc.head];
     if (tail == head || head == root) continue;
     sum += arc.capacity;
-    if (sum >= most_machine_capacity) return std::nullopt;
+    if (sum >= max_machine_capacity) return std::nullopt;
     arcs.push_back({tail, head, arc.capacity, arc.link});
     arcs_between.push_back(a);
   }

@@ -8,13 +8,13 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::size_t most_grown_ranks = 512;
-constexpr std::int64_t most_grown_capacity = std::int64_t{1} << 56U;
+constexpr std::size_t max_grown_ranks = 512;
+constexpr std::int64_t max_grown_capacity = std::int64_t{1} << 56U;
 
 }  // namespace
 
 std::optional<RootNetwork> root_network(const PackingProblem& problem, const ParallelSwitches* parallel) {
-  if (problem.rank_count() > most_grown_ranks || problem.has_backplanes()) return std::nullopt;
+  if (problem.rank_count() > max_grown_ranks || problem.has_backplanes()) return std::nullopt;
   if (parallel != nullptr && parallel->empty()) return std::nullopt;
   const FlowNetwork& network = problem.network;
   std::vector<std::int64_t> capacities, counts;
@@ -24,7 +24,7 @@ std::optional<RootNetwork> root_network(const PackingProblem& problem, const Par
     const bool stands = parallel == nullptr || parallel->in_plane(arc.link, 0) == arc.link;
     const __int128 room = stands ? static_cast<__int128>(arc.capacity) * planes : 0;
     sum += room;
-    if (sum >= most_grown_capacity) return std::nullopt;
+    if (sum >= max_grown_capacity) return std::nullopt;
     const bool enters_root = arc.head == network.vertex_of(problem.root);
     capacities.push_back(enters_root ? 0 : static_cast<std::int64_t>(room));
     if (parallel != nullptr) counts.push_back(planes);

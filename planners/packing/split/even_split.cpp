@@ -87,8 +87,8 @@ class EvenFlow {
 
 std::vector<std::vector<std::int64_t>> even_split(const SwitchSide& in, const SwitchSide& out) {
   EvenFlow dealing(in, out);
-  constexpr std::int64_t most_uneven = 1 << 10;
-  for (std::int64_t factor = 1; factor <= most_uneven; factor *= 2) {
+  constexpr std::int64_t max_uneven = 1 << 10;
+  for (std::int64_t factor = 1; factor <= max_uneven; factor *= 2) {
     if (dealing.is_feasible(factor)) return dealing.dealt();
   }
   return {};

@@ -136,10 +136,9 @@ Result<std::vector<ChakraNode>> read_messages(std::string_view bytes, const std:
 
 }  // namespace
 
-Result<std::vector<ChakraNode>> read_chakra(std::string_view bytes, const std::string& name,
-                                            std::size_t most_unpacked) {
+Result<std::vector<ChakraNode>> read_chakra(std::string_view bytes, const std::string& name, std::size_t max_unpacked) {
   if (is_gzip(bytes)) {
-    const auto unpacked = unpack_gzip(bytes, most_unpacked);
+    const auto unpacked = unpack_gzip(bytes, max_unpacked);
     if (unpacked) return read_messages(*unpacked, name + ", unpacked");
     return fail(unpacked.error().code, name + ": " + unpacked.error().message, unpacked.error().help);
   }

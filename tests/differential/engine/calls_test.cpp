@@ -22,7 +22,7 @@ using test::WideCall;
 
 constexpr std::int64_t plans_per_job = 6;
 constexpr std::int64_t calls_per_plan = 50;
-constexpr std::size_t most_elements = 6000;
+constexpr std::size_t max_elements = 6000;
 constexpr std::size_t margin = 64;  ///< Bytes around the buffers that no call may touch.
 constexpr std::byte untouched{0xA5};
 
@@ -37,7 +37,7 @@ WideCall random_message(Random& random, const Collective& collective) {
   call.seed = random.below(1U << 20U);
   call.operation = all_reduce_operations[random.below(all_reduce_operations.size())];
   call.shares = collective.shares;
-  const std::size_t size = random.below(random.below(3) == 0 ? most_elements : 200);
+  const std::size_t size = random.below(random.below(3) == 0 ? max_elements : 200);
   if (!collective.shares.empty()) {
     for (const std::int64_t share : collective.shares) {
       call.shards.push_back(static_cast<std::size_t>(share) *
@@ -104,7 +104,7 @@ class Buffers {
   bool in_place_ = false;
 };
 
-constexpr std::size_t memory_bytes = 2 * most_elements * 8 * 6 + 4 * margin + 64 * 8;
+constexpr std::size_t memory_bytes = 2 * max_elements * 8 * 6 + 4 * margin + 64 * 8;
 
 template <class T>
 void run(Communicator& group, const WideCall& call, ElementType type, std::byte* memory, std::size_t offset,

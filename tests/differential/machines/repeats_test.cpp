@@ -88,7 +88,7 @@ bool has_equal_slices(const Schedule& schedule, Bytes size) {
 }
 
 /// Of a size at a small chunk; past it tests take long.
-constexpr std::int64_t most_chunks = 1 << 12;
+constexpr std::int64_t max_chunks = 1 << 12;
 
 struct Compared {
   int runs = 0;
@@ -111,7 +111,7 @@ void expect_same(const Schedule& schedule, const ScheduleSymmetry& symmetry, con
     if (!sim::are_parts_alike(schedule, symmetry, {size}, 4)) continue;
     for (const std::int64_t chunk : {std::int64_t{4096}, std::int64_t{1} << 18U, size}) {
       for (const std::uint32_t ahead : {0U, 1U, 6U}) {
-        if (size / chunk > most_chunks) continue;
+        if (size / chunk > max_chunks) continue;
         sim::Options options;
         options.size = {size};
         options.chunk = {chunk};
@@ -201,7 +201,7 @@ TEST(Repeats, StayApartWhereALinkIsUnlike) {
 /// package.
 TEST(Repeats, AreFoundByAnyMapOfTheRanks) {
   Compared compared;
-  std::map<std::string, std::uint32_t> most_parts;
+  std::map<std::string, std::uint32_t> max_parts;
   const std::vector<Topology> machines = {*generate_mesh({{4, 4}, {}}), *generate_torus({{3, 4}, {}}),
                                           *generate_hypercube({.dimensions = 3, .wire = {}}), shipped("mi250")};
   for (const Topology& topology : machines) {
@@ -216,14 +216,14 @@ TEST(Repeats, AreFoundByAnyMapOfTheRanks) {
         EXPECT_EQ(compute_loads(schedule, topology).time_per_byte, compute_loads(before, topology).time_per_byte);
         const auto symmetry = find_repeats(schedule, topology);
         if (!symmetry) continue;
-        std::uint32_t& most = most_parts[topology.name()];
+        std::uint32_t& most = max_parts[topology.name()];
         most = std::max(most, symmetry->times);
         expect_same(schedule, *symmetry, topology, compared);
       }
     }
   }
-  EXPECT_EQ(most_parts.size(), machines.size());
-  for (const auto& [name, parts] : most_parts) EXPECT_GE(parts, 4U) << name;
+  EXPECT_EQ(max_parts.size(), machines.size());
+  for (const auto& [name, parts] : max_parts) EXPECT_GE(parts, 4U) << name;
   EXPECT_GT(compared.runs, 100);
   EXPECT_GT(compared.in_step, 50);
 }
@@ -231,7 +231,7 @@ TEST(Repeats, AreFoundByAnyMapOfTheRanks) {
 /// An all_to_all has slices that stay, and channels that carry several blocks, each to another rank.
 TEST(Repeats, AreFoundWhereBlocksDiffer) {
   Compared compared;
-  std::uint32_t most_parts = 0;
+  std::uint32_t max_parts = 0;
   const std::vector<Topology> machines = {*generate_mesh({{3, 3}, {}}),
                                           *generate_torus({{3, 4}, {}}),
                                           *generate_hypercube({.dimensions = 3, .wire = {}}),
@@ -250,11 +250,11 @@ TEST(Repeats, AreFoundWhereBlocksDiffer) {
       EXPECT_EQ(moves_of(schedule), moves_of(before));
       const auto symmetry = find_symmetry(schedule, topology, MoveOrder::same, likely);
       if (!symmetry) continue;
-      most_parts = std::max(most_parts, symmetry->times);
+      max_parts = std::max(max_parts, symmetry->times);
       expect_same(schedule, *symmetry, topology, compared);
     }
   }
-  EXPECT_GE(most_parts, 8U);
+  EXPECT_GE(max_parts, 8U);
   EXPECT_GT(compared.runs, 50);
   EXPECT_GT(compared.in_step, 25);
 }

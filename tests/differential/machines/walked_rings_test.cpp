@@ -49,7 +49,7 @@ void compare(const Topology& topology, const planners::WalkedRings& rings, const
   ASSERT_TRUE(simulator);
   for (const std::int64_t size : {std::int64_t{4096}, std::int64_t{1'000'000}, std::int64_t{1} << 26U}) {
     EXPECT_EQ(rings.chunks.choose({size}), chunks.choose({size}));
-    EXPECT_DOUBLE_EQ(rings.chunks.least_time({size}), chunks.least_time({size}));
+    EXPECT_DOUBLE_EQ(rings.chunks.min_time({size}), chunks.min_time({size}));
     for (const bool is_whole : {true, false}) {
       for (const std::int32_t jitter_ppm : {0, 20'000}) {
         sim::Options options;

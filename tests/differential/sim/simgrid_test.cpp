@@ -37,8 +37,8 @@ LinkId add_link(FlowSets& sets, std::size_t tail, std::size_t head, std::int64_t
   return LinkId(sets.links.size() - 1);
 }
 
-/// `count` sets beside each other that share nothing, of up to `most_flows` flows each.
-FlowSets make_flow_sets(std::uint64_t seed, std::size_t count, std::size_t most_flows) {
+/// `count` sets beside each other that share nothing, of up to `max_flows` flows each.
+FlowSets make_flow_sets(std::uint64_t seed, std::size_t count, std::size_t max_flows) {
   Random random(seed);
   FlowSets sets;
   struct Shape {
@@ -47,7 +47,7 @@ FlowSets make_flow_sets(std::uint64_t seed, std::size_t count, std::size_t most_
   std::vector<Shape> shapes;
   std::size_t ranks = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    shapes.push_back({1 + random.below(most_flows), 2 + random.below(6)});
+    shapes.push_back({1 + random.below(max_flows), 2 + random.below(6)});
     ranks += 2 * shapes.back().flows;
   }
   sets.nodes.resize(ranks);

@@ -40,7 +40,7 @@ TEST(DividePathProperty, ContributionsAddUpToTheTotal) {
       for (const sim::PathPart& part : report.path_parts) times.add(part);
       for (const sim::PathTime& part : times.shares()) {
         EXPECT_GT(part.time.count, 0);
-        EXPECT_LE(part.most_time, part.time);
+        EXPECT_LE(part.max_time, part.time);
         EXPECT_TRUE(model == sim::ModelKind::fair || part.use != sim::PathUse::sharing);
         sum += part.time.count;
       }

@@ -17,18 +17,19 @@ using planners::Candidate;
 
 /// Simulates, and gives up what is late or not.
 test::TimesOf::Run simulate_on(const Topology& topology, bool keeps_deadlines) {
-  return [&topology, keeps_deadlines](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline) {
-    sim::Options options;
-    options.size = size;
-    options.set(cut);
-    return sim::simulate_unverified_until(keeps_deadlines ? deadline : no_deadline, schedule, topology, options);
-  };
+  return
+      [&topology, keeps_deadlines](const Schedule& schedule, Bytes size, const Pacing& pacing, Picoseconds deadline) {
+        sim::Options options;
+        options.size = size;
+        options.set(pacing);
+        return sim::simulate_unverified_until(keeps_deadlines ? deadline : no_deadline, schedule, topology, options);
+      };
 }
 
 planners::Candidates candidates_on(const Topology& topology, CollectiveKind kind) {
   planners::CandidateOptions options;
   options.for_choice = true;
-  options.least_size = {1 << 10};
+  options.min_size = {1 << 10};
   const auto root = has_root(kind) ? std::optional(Rank(0)) : std::nullopt;
   auto made = planners::make_candidates(topology, *make_collective(kind, topology.rank_count(), root),
                                         planners::all_planners(), options);
@@ -96,9 +97,11 @@ TEST_P(Choice, ReasonsForNoRunHold) {
         const Candidate& candidate = *trial.candidate;
         SCOPED_TRACE(testing::Message() << "round " << round << ", " << bytes << " B, " << candidate.planner << ", "
                                         << to_string(trial.run.error()));
-        const auto alone = planners::find_best_cut(
-            candidate.chunks, size, planners::fixed_cut(candidate.schedule, size, {}),
-            [&](const Cut& cut, Picoseconds deadline) { return simulate(candidate.schedule, size, cut, deadline); });
+        const auto alone =
+            planners::find_best_pacing(candidate.chunks, size, planners::fixed_pacing(candidate.schedule, size, {}),
+                                       [&](const Pacing& pacing, Picoseconds deadline) {
+                                         return simulate(candidate.schedule, size, pacing, deadline);
+                                       });
         ASSERT_TRUE(alone) << alone.error().message;
         const double best = choice->run.elapsed.seconds(), own = alone->elapsed.seconds();
         ++unrun;
@@ -106,7 +109,7 @@ TEST_P(Choice, ReasonsForNoRunHold) {
           case planners::NoRun::cannot_win: EXPECT_GE(own, best); break;
           case planners::NoRun::is_near_bound: EXPECT_GE(own * planners::good_enough, best * (1 - 1e-9)); break;
           case planners::NoRun::gains_little: EXPECT_GE(own * 1.01, best); break;
-          case planners::NoRun::given_up: EXPECT_GE(trial.least_time, 2 * best); break;
+          case planners::NoRun::given_up: EXPECT_GE(trial.min_time, 2 * best); break;
           case planners::NoRun::unsupported: ADD_FAILURE(); break;
         }
       }
@@ -117,7 +120,7 @@ TEST_P(Choice, ReasonsForNoRunHold) {
 
 double seconds_of(const planners::TunedSize& point, const Candidate* candidate) {
   const auto trial = std::ranges::find(point.choice.trials, candidate, &planners::Trial::candidate);
-  return trial->run ? trial->run->elapsed.seconds() : trial->least_time;
+  return trial->run ? trial->run->elapsed.seconds() : trial->min_time;
 }
 
 /// In no region is there one that beats the winner at all sizes; at no size is the winner worse than the tolerance.

@@ -13,7 +13,7 @@ namespace espalier::planners {
 namespace {
 
 /// The most cables that a rank has: at least so many routed trees lead to it where all of them are needed.
-std::size_t most_cables(const test::PlainGraph& graph) {
+std::size_t max_cables(const test::PlainGraph& graph) {
   std::vector<std::size_t> out(graph.ranks, 0);
   for (const auto& edge : graph.edges) {
     if (edge.tail < graph.ranks) ++out[edge.tail];
@@ -27,7 +27,7 @@ TEST(FewRoutedTreesProperty, AtMostSixteenUnlessARankHasMoreCables) {
     if (!known.find("all_gather") || known.graph.ranks == 1) continue;
     SCOPED_TRACE(known.name);
     const Topology topology = test::make_topology(known.graph);
-    const std::size_t cables = most_cables(known.graph);
+    const std::size_t cables = max_cables(known.graph);
     for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                       CollectiveKind::broadcast, CollectiveKind::reduce}) {
       const auto collective =

@@ -104,14 +104,14 @@ std::string tried(const Choice& choice) {
   for (const Trial& trial : choice.trials) {
     text += trial.candidate->planner + ": " +
             (trial.run ? std::to_string(trial.run->elapsed.seconds()) : std::string(describe(trial.run.error()))) +
-            ", at least " + std::to_string(trial.least_time) + "\n";
+            ", at least " + std::to_string(trial.min_time) + "\n";
   }
   return text;
 }
 
 /// The bound is the brute program's optimum; what is chosen is right and near it, in load and in time.
-void check_one(Random& random, std::size_t most_ranks) {
-  const auto graph = test::random_graph(random, {most_ranks, 4, 20, random.below(2) == 0});
+void check_one(Random& random, std::size_t max_ranks) {
+  const auto graph = test::random_graph(random, {max_ranks, 4, 20, random.below(2) == 0});
   const Topology topology = test::make_topology(graph, 1'000'000'000);
   const Collective collective = random_matrix(graph.ranks, random);
   const auto bound = compute_bound(topology, collective);

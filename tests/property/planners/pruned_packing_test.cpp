@@ -59,13 +59,13 @@ TEST(PrunedPacking, KeepsItsLimitsAndNeverBeatsTheBound) {
     const auto best = plan_packing(topology, collective);
     ASSERT_TRUE(best);
     const auto few = static_cast<std::uint32_t>(random.between(1, 3));
-    const Measured fewer = planned(topology, collective, {.most_trees = few});
+    const Measured fewer = planned(topology, collective, {.max_trees = few});
     const std::uint32_t most = few * (collective.kind == CollectiveKind::all_reduce ? few : 1);
     if (!has_parallel_links(topology)) {
       EXPECT_LE(fewer.shape.trees_per_root, most);
     }
     const auto high = static_cast<std::uint32_t>(topology.rank_count() - 1);
-    const Measured lower = planned(topology, collective, {.most_height = high});
+    const Measured lower = planned(topology, collective, {.max_height = high});
     EXPECT_LE(lower.shape.height, high);
     if (collective.kind == CollectiveKind::all_reduce) continue;  // its best is no pair of packings
     const Rational bound = cut_bound(topology, collective)->time_per_byte;
@@ -77,10 +77,10 @@ TEST(PrunedPacking, KeepsItsLimitsAndNeverBeatsTheBound) {
 TEST(PrunedPacking, TheLeastHeightOfATorusCostsNothing) {
   const Topology torus = *generate_torus({{4, 4}, {}});
   const Collective collective{CollectiveKind::all_gather, 16, Rank()};
-  const Measured lowest = planned(torus, collective, {.most_height = 4});
+  const Measured lowest = planned(torus, collective, {.max_height = 4});
   EXPECT_EQ(lowest.shape.height, 4U);
   EXPECT_EQ(lowest.time, cut_bound(torus, collective)->time_per_byte);
-  const auto refused = plan_pruned_packing(torus, collective, {.most_height = 3});
+  const auto refused = plan_pruned_packing(torus, collective, {.max_height = 3});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
   EXPECT_EQ(refused.error().help, "allow a height of 4 or more");
@@ -180,7 +180,7 @@ TEST(PrunedPacking, ParetoPointsBeatEachOtherInSomething) {
 
 TEST(PrunedPacking, RefusesWhatHasNoSpanningTrees) {
   const Topology torus = *generate_torus({{2, 2}, {}});
-  const auto refused = plan_pruned_packing(torus, {CollectiveKind::all_to_all, 4, Rank()}, {.most_trees = 1});
+  const auto refused = plan_pruned_packing(torus, {CollectiveKind::all_to_all, 4, Rank()}, {.max_trees = 1});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
 }

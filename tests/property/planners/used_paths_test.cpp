@@ -102,7 +102,7 @@ TEST(UsedPaths, EveryPlanStaysRightAndInside) {
     if (!paths.topology()) continue;
     ++restricted;
     EXPECT_FALSE(find_unreachable(*paths.topology())) << seed;
-    const ParallelLinks network(topology, Paths::software);
+    const BundledNetwork network(topology, Paths::software);
     for (const CollectiveKind kind :
          {CollectiveKind::all_reduce, CollectiveKind::broadcast, CollectiveKind::all_to_all}) {
       const Collective collective{kind, static_cast<std::uint32_t>(topology.rank_count()),

@@ -41,7 +41,7 @@ TEST(IdleGpus, NothingPassesThroughThem) {
     const auto topology = with_ranks(whole, some_ranks(random, whole));
     ASSERT_TRUE(topology);
     if (needs_idle(*topology)) continue;
-    const planners::ParallelLinks network(*topology, planners::Paths::software);
+    const planners::BundledNetwork network(*topology, planners::Paths::software);
     for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_to_all}) {
       std::vector<planners::Planner> all(planners::nccl_planners().begin(), planners::nccl_planners().end());
       for (const char* name : {"ring", "tree", "packing", "flat", "pairwise", "binomial"}) {

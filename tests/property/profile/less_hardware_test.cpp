@@ -81,7 +81,7 @@ struct Asked {
                                          std::optional<Bytes> chunk) const {
     forecast::ProfiledRuns::Options options = how;
     options.protocol = protocol;
-    options.cut.chunk = chunk;
+    options.pacing.chunk = chunk;
     const auto ran = forecast::ProfiledRuns(topology, candidates, options).run(algorithm, size);
     if (!ran) return std::nullopt;
     return Known{ran->report.elapsed.seconds(), ran->report.chunk};

@@ -41,7 +41,7 @@ TEST(Sends, NcclSpreadsThemOverParallelWays) {
   for (const auto& [name, seconds_per_byte] :
        {std::pair("aws-p5-x2", 8.0 / 16 / 48e9), std::pair("dgx2", 15.0 / 16 / 150e9)}) {
     const Topology topology = test::read_machine({name, "", 0});
-    const planners::ParallelLinks network(topology, planners::Paths::software);
+    const planners::BundledNetwork network(topology, planners::Paths::software);
     const auto p2p = std::ranges::find(planners::nccl_planners(), "nccl/p2p", &planners::Planner::name);
     const auto schedule = plan_unbounded(network, test::on(topology, CollectiveKind::all_to_all), *p2p);
     ASSERT_TRUE(schedule) << name;

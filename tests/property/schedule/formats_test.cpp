@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "planners/chunking.h"
-#include "planners/cut_search.h"
+#include "planners/pacing_search.h"
 #include "planners/planner.h"
 #include "scenario/workload/chakra.h"
 #include "schedule/layout.h"
@@ -110,8 +110,8 @@ double best_time(const Schedule& schedule, const Topology& topology) {
   const auto simulator = sim::Simulator::make(schedule, topology);
   const planners::ChunkModel chunks(schedule, topology);
   sim::Options how{.size = {std::int64_t{64} << 20U}};
-  const auto best = planners::find_best_cut(chunks, how.size, {}, [&](const Cut& cut, Picoseconds deadline) {
-    how.set(cut);
+  const auto best = planners::find_best_pacing(chunks, how.size, {}, [&](const Pacing& pacing, Picoseconds deadline) {
+    how.set(pacing);
     return simulator->run_until(how, deadline);
   });
   return best->elapsed.seconds();
@@ -168,8 +168,8 @@ TEST(ScheduleFormats, EveryFormSaysWhatItLoses) {
     EXPECT_EQ(lost_by(schedule, box, format).size(), 2U) << format;
   }
   // The size of chunks, where it is said.
-  schedule.cut = SizedCut{};
-  schedule.cut->chunk = {4096};
+  schedule.pacing = SizedPacing{};
+  schedule.pacing->chunk = {4096};
   EXPECT_EQ(lost_by(schedule, box, "nccl-graph").size(), 2U);
   // The order on a channel, which GOAL has.
   for (Transfer& transfer : schedule.transfers) transfer.channel_value = 0;

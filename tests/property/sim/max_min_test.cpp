@@ -99,18 +99,18 @@ std::vector<Rational> fill_exactly(const FlowSet& set) {
 
 /// Adds, removes and changes at random; calls `check` after every `solve`.
 template <class Check>
-void change_at_random(std::uint64_t seed, std::int64_t most_capacity, int steps, Check&& check) {
+void change_at_random(std::uint64_t seed, std::int64_t max_capacity, int steps, Check&& check) {
   Random random(seed);
   FlowSet set;
   set.capacities.resize(1 + random.below(8));
-  for (std::int64_t& capacity : set.capacities) capacity = random.between(0, most_capacity);
+  for (std::int64_t& capacity : set.capacities) capacity = random.between(0, max_capacity);
   set.flows.resize(1 + random.below(12));
   MaxMin shares(set.capacities);
   for (int step = 0; step < steps; ++step) {
     const auto flow = static_cast<FlowIndex>(random.below(set.flows.size()));
     if (random.below(6) == 0) {
       const std::size_t resource = random.below(set.capacities.size());
-      set.capacities[resource] = random.between(0, most_capacity);
+      set.capacities[resource] = random.between(0, max_capacity);
       shares.set_capacity(static_cast<std::uint32_t>(resource), set.capacities[resource]);
     } else if (set.flows[flow]) {
       shares.remove(flow);

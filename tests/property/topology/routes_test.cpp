@@ -36,7 +36,7 @@ Topology random_graph(Random& random) {
 }
 
 /// The least latency + size/bottleneck over all simple paths, by trying each; negative when there is none.
-__int128 least_time(const Topology& topology, Rank src, Rank dst, Bytes size) {
+__int128 min_time(const Topology& topology, Rank src, Rank dst, Bytes size) {
   __int128 best = -1;
   std::vector<bool> visited(topology.node_count(), false);
   const auto narrow = [](std::int64_t width, std::int64_t rate) { return rate == 0 ? width : std::min(width, rate); };
@@ -97,7 +97,7 @@ TEST(RoutesProperty, AreAsFastAsTheBestOfAllPaths) {
       EXPECT_FALSE(routes[s]);
       for (std::size_t d = 0; d < graph.rank_count(); ++d) {
         if (s == d) continue;
-        const __int128 best = least_time(graph, Rank(s), Rank(d), size);
+        const __int128 best = min_time(graph, Rank(s), Rank(d), size);
         ASSERT_EQ(routes[d].has_value(), best >= 0);
         if (!routes[d]) continue;
         ++found;

@@ -11,14 +11,14 @@ namespace espalier::test {
 /// Candidates that take what a function says.
 class TimesOf : public planners::LinkTimes {
  public:
-  using Run = std::function<Result<std::optional<RunReport>>(const Schedule&, Bytes size, const Cut& cut,
+  using Run = std::function<Result<std::optional<RunReport>>(const Schedule&, Bytes size, const Pacing& pacing,
                                                              Picoseconds deadline)>;
 
   TimesOf(const planners::Candidates& candidates, Run run) : LinkTimes(candidates), run_(std::move(run)) {}
 
-  Result<std::optional<RunReport>> evaluate(const planners::Candidate& candidate, Bytes size, const Cut& cut,
+  Result<std::optional<RunReport>> evaluate(const planners::Candidate& candidate, Bytes size, const Pacing& pacing,
                                             Picoseconds deadline) override {
-    return run_(candidate.schedule, size, cut, deadline);
+    return run_(candidate.schedule, size, pacing, deadline);
   }
 
  private:

@@ -8,9 +8,9 @@
 namespace espalier::test {
 
 struct RandomGraphOptions {
-  std::size_t most_ranks = 6;
-  std::size_t most_switches = 3;
-  std::int64_t most_capacity = 20;
+  std::size_t max_ranks = 6;
+  std::size_t max_switches = 3;
+  std::int64_t max_capacity = 20;
   bool balanced_switches = true;  ///< As much bandwidth into every switch as out of it.
 };
 
@@ -18,17 +18,17 @@ struct RandomGraphOptions {
 /// random one-way links and two-way cables, parallel ones included.
 inline PlainGraph random_graph(Random& random, const RandomGraphOptions& options) {
   PlainGraph graph;
-  graph.ranks = static_cast<std::size_t>(random.between(2, static_cast<std::int64_t>(options.most_ranks)));
-  graph.switches = random.below(options.most_switches + 1);
+  graph.ranks = static_cast<std::size_t>(random.between(2, static_cast<std::int64_t>(options.max_ranks)));
+  graph.switches = random.below(options.max_switches + 1);
   const std::size_t nodes = graph.ranks + graph.switches;
   std::vector<std::size_t> order(nodes);
   for (std::size_t i = 0; i < nodes; ++i) order[i] = i;
   for (std::size_t i = nodes; i-- > 1;) std::swap(order[i], order[random.below(i + 1)]);
   // Closed walks keep every node balanced; links between ranks need not be.
   const auto add_walk = [&](const std::vector<std::size_t>& walk) {
-    const std::int64_t capacity = random.between(1, options.most_capacity);
+    const std::int64_t capacity = random.between(1, options.max_capacity);
     for (std::size_t i = 0; i < walk.size(); ++i) {
-      const std::int64_t own = options.balanced_switches ? capacity : random.between(1, options.most_capacity);
+      const std::int64_t own = options.balanced_switches ? capacity : random.between(1, options.max_capacity);
       graph.edges.push_back({walk[i], walk[(i + 1) % walk.size()], own});
     }
   };
@@ -41,7 +41,7 @@ inline PlainGraph random_graph(Random& random, const RandomGraphOptions& options
     if (c != a && c != b && random.below(2) == 0) {
       add_walk({a, b, c});
     } else if (a < graph.ranks && b < graph.ranks && random.below(2) == 0) {
-      graph.edges.push_back({a, b, random.between(1, options.most_capacity)});
+      graph.edges.push_back({a, b, random.between(1, options.max_capacity)});
     } else {
       add_walk({a, b});
     }

@@ -99,19 +99,19 @@ TEST(SizeFlags, SeveralMayBeNamed) {
 
 TEST(PackingFlags, BecomeLimits) {
   EXPECT_FALSE(PackingFlags{}.resolve()->any());
-  const auto limits = PackingFlags{.most_trees = 3, .most_height = 2, .gap = "5%"}.resolve();
+  const auto limits = PackingFlags{.max_trees = 3, .max_height = 2, .gap = "5%"}.resolve();
   ASSERT_TRUE(limits);
-  EXPECT_EQ(limits->most_trees, 3U);
-  EXPECT_EQ(limits->most_height, 2U);
+  EXPECT_EQ(limits->max_trees, 3U);
+  EXPECT_EQ(limits->max_height, 2U);
   EXPECT_EQ(limits->equal_trees, 0U);
   EXPECT_EQ(limits->gap, make_rational(1, 20));
   EXPECT_EQ(PackingFlags{.equal_trees = 4}.resolve()->equal_trees, 4U);
 }
 
 TEST(PackingFlags, AFixedNumberOfTreesCannotFall) {
-  EXPECT_TRUE((PackingFlags{.most_height = 2, .equal_trees = 4}.resolve()));
+  EXPECT_TRUE((PackingFlags{.max_height = 2, .equal_trees = 4}.resolve()));
   EXPECT_TRUE((PackingFlags{.equal_trees = 4, .gap = "0%"}.resolve()));
-  EXPECT_FALSE((PackingFlags{.most_trees = 2, .equal_trees = 4}.resolve()));
+  EXPECT_FALSE((PackingFlags{.max_trees = 2, .equal_trees = 4}.resolve()));
   EXPECT_FALSE((PackingFlags{.equal_trees = 4, .gap = "1%"}.resolve()));
   EXPECT_FALSE((PackingFlags{.gap = "much"}.resolve()));
 }

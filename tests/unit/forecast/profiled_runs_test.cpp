@@ -43,7 +43,7 @@ profile::Profile plain_profile() {
   profile.name = "plain";
   profile.launches = {{"usual", profile::Launch{{1'000'000}, {}, {}, {}, {}}}};
   profile.reached_ppm = {500'000, 500'000, 500'000};
-  profile::Way way;
+  profile::ProtocolCosts way;
   way.base = {10'000'000};
   way.chunk = {std::int64_t{1} << 40};
   way.hop = {Picoseconds{2'000'000}, Picoseconds{2'000'000}, Picoseconds{2'000'000}};

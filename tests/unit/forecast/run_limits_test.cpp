@@ -79,7 +79,7 @@ TEST(RunLimits, ThePathIsDividedExactly) {
   EXPECT_EQ(limits->path[0].use, sim::PathUse::moving);
   EXPECT_EQ(limits->path[0].where, "slow");
   EXPECT_EQ(limits->path[0].time, Picoseconds{4000});
-  EXPECT_EQ(limits->path[0].most_at, "g1>g2");
+  EXPECT_EQ(limits->path[0].max_at, "g1>g2");
   EXPECT_EQ(limits->path[1].where, "fast");
   EXPECT_EQ(limits->path[1].time, Picoseconds{1000});
   EXPECT_EQ(limits->path[2].use, sim::PathUse::latency);
@@ -158,7 +158,7 @@ TEST(RunLimits, OverheadAndReductionAreNamedAndMended) {
   for (const sim::PathTime& share : limits->path) sum += share.time.count;
   EXPECT_EQ(sum, limits->report.elapsed.count);
   EXPECT_EQ(limits->path.front().use, sim::PathUse::reducing);
-  EXPECT_EQ(limits->path.front().most_at, "g1");
+  EXPECT_EQ(limits->path.front().max_at, "g1");
   const Improvement* reduction = find(*limits, "twice the reduction rate of ranks");
   ASSERT_NE(reduction, nullptr);
   EXPECT_EQ(reduction->elapsed, Picoseconds{7 + 100 + 10 + 100});

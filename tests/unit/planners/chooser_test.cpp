@@ -108,7 +108,7 @@ TEST(Chooser, TakesTheLeastLatencyOfEquals) {
   const auto choose_by = [&](std::int64_t ring, std::int64_t flat) {
     const auto choice =
         test::choose(*candidates, Bytes{std::int64_t{1} << 30},
-                     [&](const Schedule& schedule, Bytes size, const Cut&, Picoseconds) -> Result<RunReport> {
+                     [&](const Schedule& schedule, Bytes size, const Pacing&, Picoseconds) -> Result<RunReport> {
                        RunReport report;
                        report.size = size;
                        report.elapsed = Picoseconds{schedule.algorithm == "ring" ? ring : flat};

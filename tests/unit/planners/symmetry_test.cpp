@@ -128,7 +128,7 @@ TEST(RankSymmetry, KeepsMostOfItWhenANicIsDead) {
 }
 
 TEST(RankSymmetry, IsNotLookedForOnVeryLargeNetworks) {
-  const auto leaves = static_cast<std::int64_t>(most_searched_ranks / 64 + 1);
+  const auto leaves = static_cast<std::int64_t>(max_searched_ranks / 64 + 1);
   const Topology large = *generate_leaf_spine({.leaves = leaves, .ranks_per_leaf = 64, .spines = 1});
   const RankSymmetry symmetry = find_rank_symmetry(large, make_resource_graph(large, false));
   EXPECT_EQ(symmetry.group.order(), 1U);

@@ -30,12 +30,12 @@ struct MadeUp {
 };
 
 test::TimesOf::Run made_up_times(const std::map<std::string, MadeUp>& times) {
-  return [times](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds) -> Result<RunReport> {
+  return [times](const Schedule& schedule, Bytes size, const Pacing& pacing, Picoseconds) -> Result<RunReport> {
     const MadeUp& made_up = times.at(schedule.algorithm);
     RunReport report;
     report.size = size;
-    report.chunk = cut.chunk;
-    report.ahead = cut.ahead;
+    report.chunk = pacing.chunk;
+    report.ahead = pacing.ahead;
     const double us = made_up.fixed_us + made_up.us_per_mib * static_cast<double>(size.count) / (1 << 20);
     report.elapsed = {std::llround(us * 1e6)};
     return report;

@@ -62,7 +62,7 @@ std::size_t strays(const Topology& topology, const Schedule& schedule) {
 Schedule planned(const Topology& topology, CollectiveKind kind, const char* planner, Paths paths) {
   const Collective collective{kind, static_cast<std::uint32_t>(topology.rank_count()),
                               has_root(kind) ? Rank(0) : Rank()};
-  const ParallelLinks network(topology, paths);
+  const BundledNetwork network(topology, paths);
   auto schedule = plan_unbounded(network, collective, *find_planner(planner));
   EXPECT_TRUE(schedule) << planner << ": " << schedule.error().message;
   return *std::move(schedule);
@@ -114,7 +114,7 @@ TEST(UsedPaths, NoPlannerLeavesABoxOnItsWayInside) {
     for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::broadcast}) {
       const Collective collective{kind, static_cast<std::uint32_t>(topology.rank_count()),
                                   has_root(kind) ? Rank(0) : Rank()};
-      const ParallelLinks network(topology, Paths::software);
+      const BundledNetwork network(topology, Paths::software);
       for (const char* planner : {"ring", "tree", "flat", "bruck", "binomial"}) {
         const auto schedule = plan_unbounded(network, collective, *find_planner(planner));
         EXPECT_EQ(schedule ? strays(topology, *schedule) : 0U, 0U) << name << " " << planner;
@@ -216,8 +216,8 @@ nodes: [{id: "gpu[0,2]", kind: gpu}, {id: gpu1, kind: gpu, rank: false}]
 links: [{all: ["gpu[0,2]", gpu1], bandwidth: 10 GB/s}]
 )");
   const Collective collective{CollectiveKind::all_gather, 2, Rank()};
-  EXPECT_TRUE(plan_unbounded(ParallelLinks(path, Paths::software), collective, *find_planner("flat")));
-  EXPECT_TRUE(plan_unbounded(ParallelLinks(path, Paths::any), collective, *find_planner("flat")));
+  EXPECT_TRUE(plan_unbounded(BundledNetwork(path, Paths::software), collective, *find_planner("flat")));
+  EXPECT_TRUE(plan_unbounded(BundledNetwork(path, Paths::any), collective, *find_planner("flat")));
 }
 
 TEST(UsedPaths, BoundsCountEveryPath) {

@@ -15,7 +15,7 @@ constexpr std::int64_t float_size = 4;
 NcclCommunicator searched_h100(std::uint32_t version = 2030) {
   NcclCommunicator of;
   of.era = {version, 90, 0.824};
-  of.ranks = of.least_local = 8;
+  of.ranks = of.min_local = 8;
   of.machines = 1;
   of.ring = {planners::GraphPattern::ring, 0, 12, 30, 30, planners::BoxWay::nvl, planners::BoxWay::pix, 1, 0, {}, {}};
   of.tree = of.ring;

@@ -56,7 +56,7 @@ algorithms:
   EXPECT_EQ(profile.tuner->generation, Generation::hopper);
   EXPECT_EQ(profile.tuner->counted_ppm, (std::array<std::int32_t, 3>{824'000, 1'000'000, 900'000}));
   ASSERT_EQ(profile.ways.size(), 1U);
-  const Way& way = profile.ways.at({Shape::tree, sim::Protocol::ll128});
+  const ProtocolCosts& way = profile.ways.at({Shape::tree, sim::Protocol::ll128});
   EXPECT_EQ(way.base.count, 14'000'000);
   EXPECT_EQ(way.hop[0].count, 1'250'000);
   EXPECT_EQ(way.hop[1].count, 2'000'000);
@@ -69,7 +69,7 @@ algorithms:
   EXPECT_EQ(way.own_ppm, 250'000);
   EXPECT_EQ(way.drain_ppm, 750'000);
   EXPECT_EQ(way.chunk.count, 65536);
-  EXPECT_EQ(way.least_chunk.count, 4096);
+  EXPECT_EQ(way.min_chunk.count, 4096);
   EXPECT_EQ(way.in_flight, (std::vector<std::uint32_t>{64, 8}));
   EXPECT_EQ(way.per_channel.count, 5120);
   EXPECT_EQ(way.most[2].bytes_per_second, 100'000'000'000);

@@ -86,12 +86,12 @@ TEST(Ecmp, DrawsEachFlowByItself) {
 TEST(Ecmp, TheSameSeedGivesTheSameRoutes) {
   const Topology topology = two_tiers();
   Schedule planned = two_flows(topology);
-  planned.cut = {Bytes{4096}, Bytes{1024}, 2};
+  planned.pacing = {Bytes{4096}, Bytes{1024}, 2};
   const Schedule one = hash_flows(planned, topology, 7), two = hash_flows(planned, topology, 7);
   for (std::size_t i = 1; i < 3; ++i) EXPECT_EQ(spine_of(topology, one, i), spine_of(topology, two, i));
   EXPECT_EQ(one.slices, planned.slices);
   EXPECT_EQ(one.units, planned.units);
-  EXPECT_EQ(one.cut, planned.cut);
+  EXPECT_EQ(one.pacing, planned.pacing);
 }
 
 TEST(Ecmp, ChannelsAreFlowsOfTheirOwn) {

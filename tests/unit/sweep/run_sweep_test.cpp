@@ -107,7 +107,7 @@ TEST(RunSweep, GivesTheSameBytesOnAnyNumberOfThreads) {
 TEST(RunSweep, ProfilesCountTheirCosts) {
   Spec spec;
   auto costs = std::make_shared<profile::Profile>();
-  profile::Way& way = costs->ways[{profile::Shape::ring, sim::Protocol::ll}];
+  profile::ProtocolCosts& way = costs->ways[{profile::Shape::ring, sim::Protocol::ll}];
   way.base = {7'000'000};
   way.payload_ppm = 500'000;
   const Topology topology = *generate_torus({{4}, {}});

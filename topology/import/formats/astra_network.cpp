@@ -10,8 +10,8 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t most_npus = 65'536;
-constexpr std::size_t most_astra_links = 1'000'000;
+constexpr std::int64_t max_npus = 65'536;
+constexpr std::size_t max_astra_links = 1'000'000;
 
 struct Dimension {
   std::string block;
@@ -35,7 +35,7 @@ class AstraReader {
       for (std::int64_t first = 0; first < *count; ++first) {
         if ((first / stride) % dimensions_[d].size != 0) continue;
         if (!join(d, first, stride)) {
-          return fail(ErrorCode::too_large, fmt::format("{}: more than {} links", draft_.file, most_astra_links),
+          return fail(ErrorCode::too_large, fmt::format("{}: more than {} links", draft_.file, max_astra_links),
                       "use Switch in place of FullyConnected");
         }
       }
@@ -64,8 +64,8 @@ class AstraReader {
       auto dimension = read_dimension(i, topology.item(i));
       if (!dimension) return tl::unexpected(dimension.error());
       npus *= dimension->size;
-      if (npus > most_npus) {
-        return yaml_.fail_at(yaml_.root().find("npus_count"), fmt::format("more than {} NPUs", most_npus), "use fewer");
+      if (npus > max_npus) {
+        return yaml_.fail_at(yaml_.root().find("npus_count"), fmt::format("more than {} NPUs", max_npus), "use fewer");
       }
       dimensions_.push_back(*std::move(dimension));
     }
@@ -80,7 +80,7 @@ class AstraReader {
                            "blocks are Ring, FullyConnected and Switch");
     }
     const auto size = whole_number(item("npus_count").text());
-    if (!size || *size < 1 || *size > most_npus) {
+    if (!size || *size < 1 || *size > max_npus) {
       return yaml_.fail_at(item("npus_count"), cited(item("npus_count").text()) + " is no number of NPUs", "write 8");
     }
     dimension.size = *size;
@@ -121,10 +121,10 @@ class AstraReader {
     } else {
       for (std::int64_t i = 0; i < size; ++i) {
         for (std::int64_t j = i + 1; j < size; ++j) cable(npu(i), npu(j));
-        if (draft_.links.size() > most_astra_links) return false;
+        if (draft_.links.size() > max_astra_links) return false;
       }
     }
-    return draft_.links.size() <= most_astra_links;
+    return draft_.links.size() <= max_astra_links;
   }
 
   const YamlFile& yaml_;

@@ -15,7 +15,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::size_t most_dot_nodes = 20'000, most_dot_edges = 200'000;
+constexpr std::size_t max_dot_nodes = 20'000, max_dot_edges = 200'000;
 constexpr int deepest_subgraph = 32;
 
 struct DotToken {
@@ -236,8 +236,8 @@ class DotReader {
   Result<std::size_t> place_of(const DotToken& token, const DotAttributes& defaults) {
     const auto known = places_.find(token.text);
     if (known != places_.end()) return known->second;
-    if (places_.size() == most_dot_nodes)
-      return bad_at(token, fmt::format("there are more than {} nodes", most_dot_nodes), "use fewer");
+    if (places_.size() == max_dot_nodes)
+      return bad_at(token, fmt::format("there are more than {} nodes", max_dot_nodes), "use fewer");
     DraftNode node{.id = token.text, .kind = kind_by_name(token.text)};
     if (auto set = set_kind(node, defaults); !set) return tl::unexpected(set.error());
     node.is_rank = node.kind == NodeKind::gpu;
@@ -283,8 +283,8 @@ class DotReader {
       const auto tail = place_of(chain[i], defaults), head = place_of(chain[i + 1], defaults);
       if (!tail || !head) return tl::unexpected((tail ? head : tail).error());
       if (*tail == *head) return bad_at(chain[i + 1], "an edge leads from a node to itself", "remove it");
-      if (draft_.links.size() == most_dot_edges)
-        return bad_at(chain[i], fmt::format("there are more than {} edges", most_dot_edges), "use fewer");
+      if (draft_.links.size() == max_dot_edges)
+        return bad_at(chain[i], fmt::format("there are more than {} edges", max_dot_edges), "use fewer");
       link.tail = *tail;
       link.head = *head;
       draft_.links.push_back(link);

@@ -14,7 +14,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::size_t most_rocm_gpus = 256;
+constexpr std::size_t max_rocm_gpus = 256;
 
 class RocmReader {
  public:
@@ -72,7 +72,7 @@ class RocmReader {
   /// The line of columns, "GPU0 GPU1 ...", or a row: "GPU0 0 XGMI ...".
   Result<void> read_row(const TextLine& line, const std::vector<Word>& words) {
     if (columns_.empty()) {
-      if (words.size() > most_rocm_gpus)
+      if (words.size() > max_rocm_gpus)
         return fail_at(draft_.file, line.number, 1, "too many GPUs", "a machine has at most 256");
       for (const Word& word : words) {
         if (!number_behind(word.text, "GPU")) return fail_cell(line, word, "GPUs are named GPU0, GPU1 and so on");

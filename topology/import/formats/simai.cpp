@@ -9,7 +9,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t most_simai_nodes = 100'000;
+constexpr std::int64_t max_simai_nodes = 100'000;
 
 class SimaiReader {
  public:
@@ -61,7 +61,7 @@ class SimaiReader {
     nvswitches_ = counts[2];
     switches_ = counts[3];
     links_ = counts[4];
-    if (nodes_ > most_simai_nodes || nvswitches_ > nodes_ || switches_ > nodes_ - nvswitches_ || counts[1] < 1) {
+    if (nodes_ > max_simai_nodes || nvswitches_ > nodes_ || switches_ > nodes_ - nvswitches_ || counts[1] < 1) {
       return bad_header(line.number);
     }
     per_server_ = counts[1];

@@ -8,7 +8,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::uint64_t most_slurm_nodes = 100'000;
+constexpr std::uint64_t max_slurm_nodes = 100'000;
 constexpr int deepest_tree = 32;
 
 }  // namespace
@@ -25,9 +25,9 @@ Result<std::vector<std::string>> read_hostlist(std::string_view list) {
     const auto pattern = NamePattern::parse(part);
     if (!pattern)
       return fail(ErrorCode::invalid_input, cited(part) + " is no hostlist", "write node[1-32] or node1,node2");
-    if (part.empty() || pattern->has_star() || pattern->size() > most_slurm_nodes - names.size()) {
+    if (part.empty() || pattern->has_star() || pattern->size() > max_slurm_nodes - names.size()) {
       return fail(ErrorCode::invalid_input,
-                  fmt::format("{} names nothing, or more than {} nodes", cited(part), most_slurm_nodes),
+                  fmt::format("{} names nothing, or more than {} nodes", cited(part), max_slurm_nodes),
                   "write node[1-32] or node1,node2");
     }
     for (std::string& name : pattern->names()) names.push_back(std::move(name));
@@ -87,7 +87,7 @@ Result<std::size_t> SlurmTree::hosts_below(std::size_t node, int depth) {
   for (const std::size_t lower : below_[node]) {
     const auto count = hosts_below(lower, depth + 1);
     if (!count) return count;
-    sum = std::min<std::size_t>(sum + *count, most_slurm_nodes);
+    sum = std::min<std::size_t>(sum + *count, max_slurm_nodes);
   }
   return counts_[node] = sum;
 }

@@ -136,17 +136,17 @@ class SysfsReader {
       return refuse(line, other, "an xGMI link joins two GPUs of lines before");
     }
     DraftLink link{.tail = one->second, .head = two->second, .medium = Medium::xgmi};
-    constexpr std::int64_t most_cables = 64, most_rate = 1'000'000'000;
+    constexpr std::int64_t max_cables = 64, max_rate = 1'000'000'000;
     if (const auto count = fields.find("count"); count != fields.end()) {
       const auto number = whole_number(count->second.text);
-      if (!number || *number < 1 || *number > most_cables) {
+      if (!number || *number < 1 || *number > max_cables) {
         return refuse(line, count->second, cited(count->second.text) + " is no number of cables");
       }
       link.count = *number;
     }
     if (const auto rate = fields.find("rate"); rate != fields.end()) {
       const auto number = whole_number(rate->second.text);
-      if (!number || *number < 1 || *number > most_rate) {
+      if (!number || *number < 1 || *number > max_rate) {
         return refuse(line, rate->second, cited(rate->second.text) + " is no rate in MB/s");
       }
       link.bandwidth = {{*number * 1'000'000}, Origin::captured, draft_.file + ": min_bandwidth of its driver"};

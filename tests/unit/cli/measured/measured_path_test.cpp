@@ -53,11 +53,11 @@ TEST(MeasuredPath, SaysWhatEachPieceOfTheTimeWentInto) {
   EXPECT_EQ(sum_of(*path), 90);
   ASSERT_NE(find_use(*path, sim::PathUse::launch), nullptr);
   EXPECT_EQ(find_use(*path, sim::PathUse::launch)->time.count, 10);
-  EXPECT_EQ(find_use(*path, sim::PathUse::launch)->most_at, "a");
+  EXPECT_EQ(find_use(*path, sim::PathUse::launch)->max_at, "a");
   EXPECT_EQ(find_use(*path, sim::PathUse::reducing)->time.count, 5);
   EXPECT_EQ(find_use(*path, sim::PathUse::reducing)->where, "ranks");
   EXPECT_EQ(find_use(*path, sim::PathUse::overhead)->time.count, 15);
-  EXPECT_EQ(find_use(*path, sim::PathUse::overhead)->most_at, "b>c");
+  EXPECT_EQ(find_use(*path, sim::PathUse::overhead)->max_at, "b>c");
   EXPECT_EQ(find_use(*path, sim::PathUse::moving)->time.count, 60);
   EXPECT_EQ(find_use(*path, sim::PathUse::moving)->where, "east");
 }

@@ -92,9 +92,9 @@ TEST(ScenarioPage, TheMostExposedNameHasAllItsKinds) {
       {.label = "tensor", .kind = CollectiveKind::all_gather, .exposed = 0.06},
       {.label = "data", .kind = CollectiveKind::all_reduce, .exposed = 0.09},
       {.label = "tensor", .kind = CollectiveKind::reduce_scatter, .exposed = 0.05}};
-  EXPECT_EQ(most_exposed(calls), "Most exposed: tensor (all_gather and reduce_scatter), for 11.0 % of the time.");
-  EXPECT_EQ(most_exposed(std::span(calls).subspan(1, 1)), "Most exposed: data, for 9.0 % of the time.");
-  EXPECT_EQ(most_exposed({}), "");
+  EXPECT_EQ(max_exposed(calls), "Most exposed: tensor (all_gather and reduce_scatter), for 11.0 % of the time.");
+  EXPECT_EQ(max_exposed(std::span(calls).subspan(1, 1)), "Most exposed: data, for 9.0 % of the time.");
+  EXPECT_EQ(max_exposed({}), "");
 }
 
 /// What `sweep` says of all_gather on a ring of 4, whole and without a cable, by two algorithms at two sizes.

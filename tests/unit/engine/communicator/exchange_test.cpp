@@ -50,7 +50,7 @@ TEST(Exchange, IsRightOnBothSidesOfItsLimitAndRoundTheRing) {
   for (const std::uint32_t ranks : {2U, 3U, 5U, 8U}) {
     PlannedSource planned("flat");
     run_ranks(ranks, replaceable(planned), in_memory(), [&](Communicator& communicator) {
-      const std::int64_t limit = engine::most_shown_bytes_of(ranks);
+      const std::int64_t limit = engine::max_shown_bytes_of(ranks);
       std::uint64_t seed = 0;
       for (const std::int64_t bytes :
            {std::int64_t{4}, std::int64_t{60}, std::int64_t{68}, limit - 4, limit, limit + 4}) {
@@ -71,7 +71,7 @@ TEST(Exchange, CarriesAllToAllsOnBothSidesOfItsLimit) {
   for (const std::uint32_t ranks : {2U, 3U, 8U}) {
     PlannedSource planned("pairwise");
     run_ranks(ranks, replaceable(planned), in_memory(), [&](Communicator& communicator) {
-      const std::int64_t limit = engine::most_shown_bytes_of(ranks);
+      const std::int64_t limit = engine::max_shown_bytes_of(ranks);
       std::uint64_t seed = 0;
       for (const std::int64_t bytes : {std::int64_t{4}, std::int64_t{64}, limit / 2, limit, limit + 4096}) {
         DataCase data = sum_of_floats(ranks, bytes, ++seed);
@@ -89,7 +89,7 @@ TEST(Exchange, GoesBlockByBlockWhereMemoryIsPrivate) {
   for (const std::uint32_t ranks : {3U, 5U, 8U}) {
     PlannedSource planned("flat");
     run_ranks(ranks, replaceable(planned), in_memory(), [&](Communicator& communicator) {
-      const std::int64_t limit = engine::most_shown_bytes_of(ranks);
+      const std::int64_t limit = engine::max_shown_bytes_of(ranks);
       const std::int64_t block = engine::exchanged_block_bytes(ranks);
       std::uint64_t seed = 0;
       // Less than a line for each rank more than an exchange takes; one block and two; more blocks than there are
@@ -112,7 +112,7 @@ TEST(Exchange, IsOfPrivateMemoryAloneBetweenTwoWhereItIsLarger) {
     JobOptions options = in_memory();
     if (is_late) options.make_device = [] { return std::make_unique<test::LateDevice>(); };
     run_ranks(2, replaceable(planned), std::move(options), [&](Communicator& communicator) {
-      const std::int64_t least = engine::most_shown_bytes_of(2);
+      const std::int64_t least = engine::max_shown_bytes_of(2);
       const std::int64_t most = engine::max_private_shown_bytes;
       const auto registered_on = [&](std::uint32_t rank) {
         return communicator.rank() == rank ? Memory::registered : Memory::plain;
@@ -227,7 +227,7 @@ TEST(LateDevices, HaveSeveralReductionsAtATime) {
     std::atomic<std::size_t> most = 0;
     JobOptions options = in_memory();
     options.make_device = [&] {
-      return std::make_unique<test::LateDevice>(test::LateDeviceOptions{.most_reductions = &most});
+      return std::make_unique<test::LateDevice>(test::LateDeviceOptions{.max_reductions = &most});
     };
     run_ranks(4, planned.source(), std::move(options), [&](Communicator& communicator) {
       for (std::uint64_t i = 0; i < 5; ++i) run_case(communicator, sum_of_floats(4, 200'000, i), memory, true);

@@ -36,10 +36,10 @@ double predicted_us(const Measured& measured) {
       planners::plan_unbounded(*reading.topology, *collective, *planners::find_planner(measured.planner));
   const auto layout = Layout::make(*schedule, Bytes{measured.size}, 4);
   const std::uint32_t blocks = blocks_of_gpu / measured.ranks;
-  const Cut cut{choose_gpu_chunk(*schedule, blocks), 0};
-  BlockOptions options = choose_blocks(*schedule, *layout, cut, blocks);
+  const Pacing pacing{choose_gpu_chunk(*schedule, blocks), 0};
+  BlockOptions options = choose_blocks(*schedule, *layout, pacing, blocks);
   options.low_latency = measured.low_latency.value_or(options.low_latency);
-  const auto program = compile_for_device(*schedule, *layout, cut, options);
+  const auto program = compile_for_device(*schedule, *layout, pacing, options);
   EXPECT_TRUE(program) << program.error().message;
   return program_seconds(*program) * 1e6;
 }

@@ -43,7 +43,7 @@ TEST(RankLimit, AJobPastItIsRefusedBeforeAnythingStarts) {
   const auto refused = run_local_job(options);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::too_large) << refused.error().message;
-  options.most_ranks = options.world;
+  options.max_ranks = options.world;
   const auto tried = run_local_job(options);
   ASSERT_FALSE(tried);
   EXPECT_EQ(tried.error().message, "rank 0: cannot start /no/such/program: No such file or directory");

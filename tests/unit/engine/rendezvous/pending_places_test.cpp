@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 constexpr milliseconds longest{5000};
-constexpr milliseconds least = PendingPlaces::least_stay;
+constexpr milliseconds least = PendingPlaces::min_stay;
 const PendingPlaces::Time begin{};
 
 TEST(PendingPlaces, HaveRoomForSoManyAndNoMore) {

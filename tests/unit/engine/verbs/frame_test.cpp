@@ -19,11 +19,11 @@ TEST(Frame, AnOpIsCutIntoSlots) {
 TEST(Frame, OnlyWhatIsMovedInOneLargePieceMayBeDirect) {
   Op op;
   op.piece_count = 1;
-  op.bytes = least_direct;
+  op.bytes = min_direct;
   EXPECT_TRUE(may_be_direct(op));
-  op.bytes = least_direct - 1;
+  op.bytes = min_direct - 1;
   EXPECT_FALSE(may_be_direct(op));
-  op.bytes = least_direct;
+  op.bytes = min_direct;
   op.piece_count = 2;
   EXPECT_FALSE(may_be_direct(op));
   op.piece_count = 1;

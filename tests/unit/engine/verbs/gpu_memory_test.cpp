@@ -69,7 +69,7 @@ void run_with(CardAccess cards, Copies& copies, const std::function<void(Communi
   options.timeout = std::chrono::milliseconds(20000);
   options.make_device = [&copies, cards] {
     return std::make_unique<test::LateDevice>(
-        test::LateDeviceOptions{.copied = &copies.bytes, .most_copies = &copies.most, .cards = cards});
+        test::LateDeviceOptions{.copied = &copies.bytes, .max_copies = &copies.most, .cards = cards});
   };
   run_ranks(2, source.source(), std::move(options), body);
 }

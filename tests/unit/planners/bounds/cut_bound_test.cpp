@@ -108,7 +108,7 @@ TEST(CutBound, CountsBackplanes) {
 }
 
 TEST(AllReduceFloors, StarOfFour) {
-  // Cut: S leaves a rank at 10. Messages: 6 S through 40. Reduce-scatter and all-gather: 3/40 each.
+  // Pacing: S leaves a rank at 10. Messages: 6 S through 40. Reduce-scatter and all-gather: 3/40 each.
   const auto floors = all_reduce_floors(star(0, 0, false));
   ASSERT_TRUE(floors);
   EXPECT_EQ(floors->smallest_cut.time_per_byte, make_rational(1, 10));

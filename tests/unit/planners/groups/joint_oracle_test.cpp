@@ -18,7 +18,7 @@ TEST(TreePairOracle, PairsAreAsHighAsBothTrees) {
   ASSERT_EQ(priced.columns.size(), 1U);
   const Column& pair = priced.columns.front();
   EXPECT_TRUE(pair.height == 2 || pair.height == 4) << pair.height;
-  EXPECT_EQ(pair.least_height, pair.height);
+  EXPECT_EQ(pair.min_height, pair.height);
   EXPECT_EQ(pair.excess(), 0);
 }
 

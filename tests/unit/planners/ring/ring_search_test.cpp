@@ -30,7 +30,7 @@ Price cost_of(const std::vector<Price>& cost, const std::vector<std::uint32_t>& 
 
 /// By trying all orders.
 template <class Price>
-Price least_cost(const std::vector<Price>& cost, std::uint32_t n) {
+Price min_cost(const std::vector<Price>& cost, std::uint32_t n) {
   std::vector<std::uint32_t> order(n);
   std::iota(order.begin(), order.end(), 0U);
   Price least = cost_of(cost, order);
@@ -52,8 +52,8 @@ TEST(HeldKarp, FindsTheCheapestCycle) {
       const std::vector<std::uint32_t> order = cheapest_cycle(small, n);
       EXPECT_EQ(order.front(), 0U);
       EXPECT_EQ(std::set<std::uint32_t>(order.begin(), order.end()).size(), n);
-      EXPECT_EQ(cost_of(small, order), least_cost(small, n));
-      EXPECT_EQ(cost_of(large, cheapest_cycle(large, n)), least_cost(large, n));
+      EXPECT_EQ(cost_of(small, order), min_cost(small, n));
+      EXPECT_EQ(cost_of(large, cheapest_cycle(large, n)), min_cost(large, n));
       for (const std::vector<std::uint32_t>& cheap : cheap_cycles(small, n)) {
         EXPECT_EQ(std::set<std::uint32_t>(cheap.begin(), cheap.end()).size(), n);
         EXPECT_GE(cost_of(small, cheap), cost_of(small, order));

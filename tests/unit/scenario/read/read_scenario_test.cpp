@@ -136,7 +136,7 @@ TEST(ReadScenario, TracesHaveOneLimitTogether) {
                              std::filesystem::copy_options::overwrite_existing);
   ScenarioOptions options;
   options.topology = test::star(2);
-  options.most_trace_bytes = 100'000;
+  options.max_trace_bytes = 100'000;
   const auto reading = read_scenario_text("espalier_scenario: 1\ntraining: {trace: step}\n", "test", folder, options);
   std::filesystem::remove_all(folder);
   ASSERT_EQ(reading.diagnostics.size(), 1U);

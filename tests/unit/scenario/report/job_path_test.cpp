@@ -31,7 +31,7 @@ std::string text_of(const Job& job, const std::vector<JobStep>& path) {
 std::string text_of(const std::vector<JobShare>& shares) {
   std::string text;
   for (const JobShare& share : shares) {
-    text += share.text() + " " + std::to_string(share.time.count / us) + " (" + share.most_at + "); ";
+    text += share.text() + " " + std::to_string(share.time.count / us) + " (" + share.max_at + "); ";
   }
   return text;
 }

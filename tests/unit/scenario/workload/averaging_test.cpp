@@ -36,12 +36,12 @@ struct Averaged {
   Result<void> done;
 };
 
-Averaged average(const Topology& topology, const Averaging& averaging, std::size_t most_tasks = max_tasks,
+Averaged average(const Topology& topology, const Averaging& averaging, std::size_t task_limit = max_tasks,
                  std::int64_t times = 1) {
   Averaged made;
   const GroupId group = made.job.add_group(ranks_of(topology.rank_count()));
   const Call call{.size = {4'000}, .group = group, .label = made.job.add_label("mix"), .planner = LabelId()};
-  Averager averager(made.job, topology, averaging, most_tasks);
+  Averager averager(made.job, topology, averaging, task_limit);
   const auto added = averager.add(call, 1, std::vector<std::vector<TaskId>>(topology.rank_count()), {}, times);
   if (!added) made.done = tl::unexpected(added.error());
   made.uses = {{averaging, averager.added()}};
@@ -86,7 +86,7 @@ TEST(Averager, ARoundOfGossipTakesAMessage) {
   ASSERT_TRUE(made.done.has_value());
   const JobReport report = run_checked(made.job, test::ring(4), {}, {.chunk = {1 << 20}});
   EXPECT_EQ(report.elapsed.count, 3 * 5 * us);
-  EXPECT_EQ(most_bytes_sent(report, test::ring(4)), 3 * 2 * 4'000);
+  EXPECT_EQ(max_bytes_sent(report, test::ring(4)), 3 * 2 * 4'000);
   const auto summaries = summarize_averaging(made.job, report, made.uses);
   ASSERT_EQ(summaries.size(), 1U);
   EXPECT_EQ(summaries[0].label, "mix");

@@ -208,8 +208,8 @@ TEST(CompiledGoal, RefusesWhatIsNotKnown) {
   EXPECT_EQ(error(three.bytes()), "f: it has 3 ranks, and there are 2 to put it on");
 }
 
-// Cut anywhere, it is refused and not read past its end; with a byte more in its operations, as LogGOPSim2 has, it is
-// of another version.
+// Pacing anywhere, it is refused and not read past its end; with a byte more in its operations, as LogGOPSim2 has, it
+// is of another version.
 TEST(CompiledGoal, RefusesWhatIsCutOffOrLonger) {
   GoalBinary binary;
   binary.add_rank({{goal_calc, 0, 5000, 0, 0, {1}, {}}, {goal_send, 1, 1000, 7, 0, {}, {}}});
@@ -340,16 +340,16 @@ TEST(Kineto, TheHostsWaitsHoldWhatItLaunchesThen) {
 }
 
 TEST(Kineto, TakesRanksFromWhereTheyAreWhole) {
-  const std::string cut =
+  const std::string pacing =
       kernel(0, 1,
              R"("stream": 20, "Collective name": "broadcast", "In msg nelems": 4, "dtype": "Long",)"
              R"("Group size": 2, "Process Group Name": "pairs", "Process Group Ranks": "[0, 1, ...]")");
-  const auto refused = read_kineto(kineto({cut}), "f", 4);
+  const auto refused = read_kineto(kineto({pacing}), "f", 4);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().message, "f: kernel 'k' does not say which 2 ranks its group 'pairs' has");
   const std::string head =
       R"({"distributedInfo": {"pg_config": [{"pg_name": "pairs", "ranks": [3, 1]}]}, "traceEvents": [)";
-  const auto read = read_kineto(head + cut + "]}", "f", 4);
+  const auto read = read_kineto(head + pacing + "]}", "f", 4);
   ASSERT_TRUE(read.has_value()) << read.error().message;
   EXPECT_EQ(read->groups.at("pairs [1,3]"), (std::vector<std::size_t>{1, 3}));
   EXPECT_EQ(read->nodes.back().comm_size, 32);

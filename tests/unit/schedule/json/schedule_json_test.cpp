@@ -52,10 +52,10 @@ TEST(ScheduleJson, ReadsTheDocumentedForm) {
 TEST(ScheduleJson, KeepsHowItIsCutAndWhoseItIs) {
   const Topology star = test::star_of(3);
   Schedule schedule = test::ring_schedule(star, CollectiveKind::all_gather);
-  schedule.cut = SizedCut{{1 << 20}, {4096}, 8};
+  schedule.pacing = SizedPacing{{1 << 20}, {4096}, 8};
   const Result<PlanFile> whole = read_plan(written(schedule, star), "plan.json");
   ASSERT_TRUE(whole) << whole.error().message;
-  EXPECT_EQ(whole->schedule.cut, schedule.cut);
+  EXPECT_EQ(whole->schedule.pacing, schedule.pacing);
   EXPECT_FALSE(whole->of_rank);
   // A ring of three: rank 1 sends to rank 2 and receives from rank 0, so the transfers from 2 to 0 are not its.
   Schedule part = schedule;

@@ -115,7 +115,7 @@ TEST(LinkModel, FastThenSlowIsAsFastAsTheSlowLink) {
   const std::size_t s = machine.add_switch();
   machine.send({machine.add_link(0, s, 10), machine.add_link(s, 1, 5, half)});
   EXPECT_EQ(machine.simulate(100, 100).elapsed.count, 10 + 200 + 5);
-  // Cut in two, the second chunk asks the slow link at 60 and gets it at 110: it is never idle.
+  // Pacing in two, the second chunk asks the slow link at 60 and gets it at 110: it is never idle.
   EXPECT_EQ(machine.simulate(100, 50).elapsed.count, 10 + 200 + 5);
 }
 

@@ -17,9 +17,9 @@ Schedule ring_of(std::uint32_t ranks) {
   return *planners::plan_unbounded(*topology, *collective, *planners::find_planner("ring"));
 }
 
-BlockOptions blocks_for_size(const Schedule& schedule, Bytes size, std::uint32_t most_blocks) {
+BlockOptions blocks_for_size(const Schedule& schedule, Bytes size, std::uint32_t max_blocks) {
   const auto layout = Layout::make(schedule, size, 4);
-  return choose_blocks(schedule, *layout, Cut{choose_gpu_chunk(schedule, most_blocks)}, most_blocks);
+  return choose_blocks(schedule, *layout, Pacing{choose_gpu_chunk(schedule, max_blocks)}, max_blocks);
 }
 
 TEST(BlockChoice, FillsTheGpuWithLargeMessages) {
@@ -29,7 +29,7 @@ TEST(BlockChoice, FillsTheGpuWithLargeMessages) {
     const BlockOptions options = blocks_for_size(schedule, Bytes{std::int64_t{256} << 20}, most);
     EXPECT_EQ(options.blocks_per_rank, most);
     const auto layout = Layout::make(schedule, Bytes{std::int64_t{256} << 20}, 4);
-    const auto program = compile_for_device(schedule, *layout, Cut{choose_gpu_chunk(schedule, most)}, options);
+    const auto program = compile_for_device(schedule, *layout, Pacing{choose_gpu_chunk(schedule, most)}, options);
     ASSERT_TRUE(program) << program.error().message;
     EXPECT_LE(program->blocks.size(), blocks_of_h100);
     EXPECT_GE(program->blocks.size(), blocks_of_h100 / 2) << ranks << " ranks";

@@ -30,7 +30,7 @@ TEST(GpuMeasure, ChecksAndRecordsWithSeveralBlocksForAStream) {
   // Chunks of 64 KiB: two blocks each.
   const GpuCase gpu_case{*schedule,
                          {CollectiveKind::all_reduce, ElementType::bfloat16, ReduceOperation::avg, 3, 0, 300'001},
-                         Cut{Bytes{65536}}};
+                         Pacing{Bytes{65536}}};
   const MeasureOptions options{.iterations = 2, .warmups = 1};
   const auto measured = measure_on_gpus(gpus, gpu_case, options);
   ASSERT_TRUE(measured) << measured.error().message;

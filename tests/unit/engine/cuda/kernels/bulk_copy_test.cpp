@@ -47,7 +47,7 @@ struct LateMover {
       std::memcpy(store.to, stages[store.stage].data(), store.bytes);
       stores.pop_front();
     }
-    most_under_way = std::max(most_under_way, stores.size());
+    max_under_way = std::max(max_under_way, stores.size());
   }
 
   [[nodiscard]] std::uint32_t tiles() const { return tile_count; }
@@ -59,7 +59,7 @@ struct LateMover {
   std::array<std::uint32_t, bulk_stages> completed{};
   std::deque<Store> stores;
   std::uint32_t groups = 0;
-  std::size_t most_under_way = 0;
+  std::size_t max_under_way = 0;
 };
 
 /// Other destinations of a copy.
@@ -105,14 +105,14 @@ TEST(BulkCopy, BringsEveryByteToAllDestinations) {
     }
   }
   EXPECT_EQ(std::accumulate(mover.completed.begin(), mover.completed.end(), std::uint64_t{0}), tiles);
-  EXPECT_EQ(mover.most_under_way, 2U);  // A tile to two places goes on while the next one is asked for.
+  EXPECT_EQ(mover.max_under_way, 2U);  // A tile to two places goes on while the next one is asked for.
 }
 
 TEST(BulkCopy, TakesLargeRangesThatLieAlike) {
-  EXPECT_TRUE(takes_bulk(0, least_bulk_bytes));
-  EXPECT_TRUE(takes_bulk(32, least_bulk_bytes));
-  EXPECT_FALSE(takes_bulk(8, least_bulk_bytes));
-  EXPECT_FALSE(takes_bulk(0, least_bulk_bytes - 1));
+  EXPECT_TRUE(takes_bulk(0, min_bulk_bytes));
+  EXPECT_TRUE(takes_bulk(32, min_bulk_bytes));
+  EXPECT_FALSE(takes_bulk(8, min_bulk_bytes));
+  EXPECT_FALSE(takes_bulk(0, min_bulk_bytes - 1));
   EXPECT_LE(bulk_shared_bytes, 48U << 10U);  // What a launch has without asking for more.
 }
 

@@ -60,10 +60,10 @@ TEST(LeastTreeHeight, CountsWhatTreesReach) {
     if (r != 0) arcs.push_back({20, r, 10, {}});
   }
   const RootNetwork network{{21, arcs, ranks}, Rank(0), 10, {}};
-  EXPECT_EQ(least_tree_depth(network, 18), 2U);  // 1 + 18 = 19
-  EXPECT_EQ(least_tree_depth(network, 17), 3U);
-  EXPECT_EQ(least_tree_depth(network, 4), 3U);  // 1 + 4 + 16 = 21
-  EXPECT_EQ(least_tree_depth(network, 1), 19U);
+  EXPECT_EQ(min_tree_depth(network, 18), 2U);  // 1 + 18 = 19
+  EXPECT_EQ(min_tree_depth(network, 17), 3U);
+  EXPECT_EQ(min_tree_depth(network, 4), 3U);  // 1 + 4 + 16 = 21
+  EXPECT_EQ(min_tree_depth(network, 1), 19U);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ Solved solve(const Topology& topology, bool inward, std::uint32_t enough) {
   const TreeOracle oracle(solved.orbits, solved.groups);
   solved.best = generate_columns(oracle.program(), oracle, {.shallow = true});
   EXPECT_TRUE(solved.best.attained);
-  solved.few = with_fewer_trees(solved.orbits, oracle, solved.best, {.enough = enough, .most_height = 0});
+  solved.few = with_fewer_trees(solved.orbits, oracle, solved.best, {.enough = enough, .max_height = 0});
   return solved;
 }
 
@@ -51,7 +51,7 @@ void expect_as_good(const Solved& solved) {
 TEST(FewTrees, PlanesOfSwitches) {
   const Solved solved = solve(test::switch_planes(23, 6), false, 2);
   expect_as_good(solved);
-  EXPECT_LE(most_columns(solved.few), 3U);
+  EXPECT_LE(max_columns(solved.few), 3U);
 }
 
 /// 63 edges over 6 directions are ten or eleven of each: two trees of half the data, one with eleven where the other
@@ -59,7 +59,7 @@ TEST(FewTrees, PlanesOfSwitches) {
 TEST(FewTrees, TorusNeedsTwo) {
   const Solved solved = solve(*generate_torus({{4, 4, 4}, {}}), false, 2);
   expect_as_good(solved);
-  EXPECT_EQ(most_columns(solved.few), 2U);
+  EXPECT_EQ(max_columns(solved.few), 2U);
   for (const ColumnSolution::Part& part : solved.few.parts) EXPECT_EQ(part.column.height, 6U);
 }
 
@@ -74,7 +74,7 @@ TEST(FewTrees, AsGoodAndNoMoreOnRandomNetworks) {
                                                 .seed = random.next()});
     const Solved solved = solve(topology, round % 3 == 0, 1);
     expect_as_good(solved);
-    EXPECT_LE(most_columns(solved.few), most_columns(solved.best));
+    EXPECT_LE(max_columns(solved.few), max_columns(solved.best));
   }
 }
 
@@ -93,7 +93,7 @@ TEST(FewTrees, AsGoodForAllReduce) {
     const TreeOracle oracle(orbits, groups);
     const ColumnSolution best = generate_columns(oracle.program(), oracle, {.shallow = true});
     ASSERT_TRUE(best.attained);
-    const ColumnSolution few = with_fewer_trees(orbits, oracle, best, {.enough = 1, .most_height = 0});
+    const ColumnSolution few = with_fewer_trees(orbits, oracle, best, {.enough = 1, .max_height = 0});
     EXPECT_LE(few.parts.size(), best.parts.size());
     Rational out = 0;
     Rational in = 0;

@@ -280,7 +280,7 @@ TEST(Slurm, RefusalsNameThePlace) {
   EXPECT_EQ(refusal("SwitchName=s0 Switches=s1\nSwitchName=s1 Switches=s0 Nodes=a\n"),
             "a: the switch s0 is below itself");
   EXPECT_EQ(refusal("SwitchName=s0\n"), "a names no nodes");
-  // Cut at the end of a line: s2 has a place in the tree and nothing below it.
+  // Pacing at the end of a line: s2 has a place in the tree and nothing below it.
   EXPECT_EQ(refusal("SwitchName=s0 Switches=s[1-2]\nSwitchName=s1 Nodes=a,b\n"),
             "a: 's2' is below a switch, and the file does not say what is below it");
 }

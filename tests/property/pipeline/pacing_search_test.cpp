@@ -1,4 +1,4 @@
-#include "planners/cut_search.h"
+#include "planners/pacing_search.h"
 
 #include <gtest/gtest.h>
 
@@ -26,17 +26,17 @@ class Runs {
   Runs(const Topology& topology, const Schedule& schedule, Bytes size)
       : simulator_(*sim::Simulator::make(schedule, topology)), size_(size) {}
 
-  Result<std::optional<RunReport>> operator()(const Cut& cut, Picoseconds deadline) const {
-    return simulator_.run_until(options(cut), deadline);
+  Result<std::optional<RunReport>> operator()(const Pacing& pacing, Picoseconds deadline) const {
+    return simulator_.run_until(options(pacing), deadline);
   }
 
-  [[nodiscard]] Result<sim::Report> whole(const Cut& cut) const { return simulator_.run(options(cut)); }
+  [[nodiscard]] Result<sim::Report> whole(const Pacing& pacing) const { return simulator_.run(options(pacing)); }
 
  private:
-  [[nodiscard]] sim::Options options(const Cut& cut) const {
+  [[nodiscard]] sim::Options options(const Pacing& pacing) const {
     sim::Options options;
     options.size = size_;
-    options.set(cut);
+    options.set(pacing);
     return options;
   }
 
@@ -44,9 +44,9 @@ class Runs {
   Bytes size_;
 };
 
-class CutSearch : public ::testing::TestWithParam<CollectiveKind> {};
+class PacingSearch : public ::testing::TestWithParam<CollectiveKind> {};
 
-TEST_P(CutSearch, FindsWhatIsAsFastAsTheBestOfMany) {
+TEST_P(PacingSearch, FindsWhatIsAsFastAsTheBestOfMany) {
   const char* planner = GetParam() == CollectiveKind::all_to_all ? "lp" : "packing";
   constexpr Bytes size{std::int64_t{128} << 20U};
   Random random(20'261'123);
@@ -58,13 +58,13 @@ TEST_P(CutSearch, FindsWhatIsAsFastAsTheBestOfMany) {
     ASSERT_TRUE(schedule) << schedule.error().message;
     const planners::ChunkModel chunks(*schedule, topology);
     const Runs run(topology, *schedule, size);
-    const auto chosen = planners::find_best_cut(chunks, size, {}, std::cref(run));
+    const auto chosen = planners::find_best_pacing(chunks, size, {}, std::cref(run));
     ASSERT_TRUE(chosen) << chosen.error().message;
-    planners::FixedCut side_by_side;
+    planners::FixedPacing side_by_side;
     side_by_side.threads = 4;
-    const auto same = planners::find_best_cut(chunks, size, side_by_side, std::cref(run));
+    const auto same = planners::find_best_pacing(chunks, size, side_by_side, std::cref(run));
     ASSERT_TRUE(same);
-    EXPECT_EQ((Cut{same->chunk, same->ahead}), (Cut{chosen->chunk, chosen->ahead}));
+    EXPECT_EQ((Pacing{same->chunk, same->ahead}), (Pacing{chosen->chunk, chosen->ahead}));
     EXPECT_EQ(same->elapsed, chosen->elapsed);
     for (std::int64_t chunk = 8 << 10U; chunk <= 32 << 20U; chunk *= 4) {
       for (const std::uint32_t ahead : {0U, 8U}) {
@@ -91,12 +91,12 @@ TEST(DearCuts, WholeTransfersAreRunOnlyWhereTheyAreFineEnough) {
   std::vector<Bytes> run;
   const auto search = [&](Bytes size) {
     run.clear();
-    const auto best = planners::find_best_cut(chunks, size, {}, [&](const Cut& cut, Picoseconds) {
-      run.push_back(cut.chunk);
+    const auto best = planners::find_best_pacing(chunks, size, {}, [&](const Pacing& pacing, Picoseconds) {
+      run.push_back(pacing.chunk);
       RunReport report;
       report.size = size;
-      report.chunk = cut.chunk;
-      const double seconds = chunks.filled_time(size, cut.chunk);
+      report.chunk = pacing.chunk;
+      const double seconds = chunks.filled_time(size, pacing.chunk);
       report.elapsed = {static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second))};
       return Result<std::optional<RunReport>>(report);
     });
@@ -124,25 +124,25 @@ TEST(LargeCuts, TheLastHundredthIsWorthMoreRuns) {
     const Bytes size{std::int64_t{1} << 40};
     double hops = 0;
     // The smaller the chunk the better: a hundredth is lost with 20 million chunks times links.
-    const auto run = [&](const Cut& cut, Picoseconds) {
-      const double run_hops = chunks.chunk_hops(size, cut.chunk);
+    const auto run = [&](const Pacing& pacing, Picoseconds) {
+      const double run_hops = chunks.chunk_hops(size, pacing.chunk);
       hops += run_hops;
       RunReport report;
       report.size = size;
-      report.chunk = cut.chunk;
-      report.ahead = cut.ahead;
-      const double seconds = chunks.least_time(size) * (1 + 0.01 * 20e6 / run_hops);
+      report.chunk = pacing.chunk;
+      report.ahead = pacing.ahead;
+      const double seconds = chunks.min_time(size) * (1 + 0.01 * 20e6 / run_hops);
       report.elapsed = {static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second))};
       return Result<std::optional<RunReport>>(report);
     };
-    const auto best = planners::find_best_cut(chunks, size, {}, run);
-    const double reached = chunks.least_time(size) / best->elapsed.seconds();
+    const auto best = planners::find_best_pacing(chunks, size, {}, run);
+    const double reached = chunks.min_time(size) / best->elapsed.seconds();
     EXPECT_EQ(reached >= 1 / 1.01, ranks == 96U) << reached;
     EXPECT_LE(hops, ranks == 96U ? 72e6 : 16e6);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, CutSearch,
+INSTANTIATE_TEST_SUITE_P(Kinds, PacingSearch,
                          ::testing::Values(CollectiveKind::all_reduce, CollectiveKind::all_gather,
                                            CollectiveKind::broadcast, CollectiveKind::all_to_all),
                          [](const auto& param) { return std::string(to_string(param.param)); });

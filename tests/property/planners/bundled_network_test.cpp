@@ -55,7 +55,7 @@ double seconds(const Candidate& candidate, const Topology& topology, Bytes size)
 
 /// Parts are rounded to 720,720ths where rates are random, and strands of less than a 1,024th are left out: up to two
 /// of three, and the thinnest that counts is off by half of 1,024 / 720,720.
-const Rational most_rounding = make_rational(4, 1000);
+const Rational max_rounding = make_rational(4, 1000);
 
 /// What times on parted links are of those on whole ones.
 struct Spread {
@@ -66,7 +66,7 @@ struct Spread {
 
 /// No plan is this much slower: by one link of a bundle it would be up to four times. Pieces that are cut unlike at two
 /// places on their way queue behind each other, and messages of one chunk do not make that up.
-constexpr double most_ratio = 1.5;
+constexpr double max_ratio = 1.5;
 /// In the mean over all planners and networks.
 constexpr double mean_ratio = 1.02;
 
@@ -90,11 +90,11 @@ void expect_alike(const Topology& whole, const Topology& parted, CollectiveKind 
     EXPECT_TRUE(verify(other.schedule, parted, 1).ok());
     const Rational load = compute_loads(one.schedule, whole).time_per_byte;
     const Rational same = compute_loads(other.schedule, parted).time_per_byte;
-    EXPECT_GE(same, load * (1 - most_rounding));
-    EXPECT_LE(same, load * (1 + most_rounding));
+    EXPECT_GE(same, load * (1 - max_rounding));
+    EXPECT_LE(same, load * (1 + max_rounding));
     for (const Bytes size : {Bytes{4096}, Bytes{std::int64_t{64} << 20U}}) {
       const double ratio = seconds(other, parted, size) / seconds(one, whole, size);
-      EXPECT_LE(ratio, most_ratio) << size.count;
+      EXPECT_LE(ratio, max_ratio) << size.count;
       spread.sum += ratio;
       spread.most = std::max(spread.most, ratio);
       ++spread.compared;
@@ -123,9 +123,9 @@ void expect_nearly_the_same(std::uint64_t seed, int rounds, bool equal) {
   ::testing::Test::RecordProperty("most", std::to_string(spread.most));
 }
 
-TEST(ParallelLinks, EqualOnesAreAsGoodAsOne) { expect_nearly_the_same(1818, 16, true); }
+TEST(BundledNetwork, EqualOnesAreAsGoodAsOne) { expect_nearly_the_same(1818, 16, true); }
 
-TEST(ParallelLinks, UnequalOnesAreAsGoodAsOne) { expect_nearly_the_same(1819, 8, false); }
+TEST(BundledNetwork, UnequalOnesAreAsGoodAsOne) { expect_nearly_the_same(1819, 8, false); }
 
 }  // namespace
 }  // namespace espalier::planners

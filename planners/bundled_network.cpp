@@ -1,4 +1,4 @@
-#include "planners/parallel_links.h"
+#include "planners/bundled_network.h"
 
 #include <algorithm>
 #include <utility>
@@ -20,7 +20,7 @@ std::optional<UsedPaths> paths_of(const Topology& topology, Paths paths) {
 
 }  // namespace
 
-ParallelLinks::ParallelLinks(const Topology& topology, Paths paths)
+BundledNetwork::BundledNetwork(const Topology& topology, Paths paths)
     : topology_(topology),
       paths_(paths_of(topology, paths)),
       planned_on_(paths_ ? *paths_->topology() : topology),
@@ -28,9 +28,9 @@ ParallelLinks::ParallelLinks(const Topology& topology, Paths paths)
       bundled_(bundles_.any() ? std::optional(bundled(planned_on_, bundles_)) : std::nullopt),
       problem_(bundled_ ? *bundled_ : planned_on_) {}
 
-ParallelLinks::~ParallelLinks() = default;
+BundledNetwork::~BundledNetwork() = default;
 
-const CanonicalNetwork* ParallelLinks::canonical(const Collective& collective, bool also_unaltered) const {
+const CanonicalNetwork* BundledNetwork::canonical(const Collective& collective, bool also_unaltered) const {
   const std::scoped_lock lock(mutex_);
   const bool counts = also_unaltered && !topology_.is_altered();
   const auto is_the_same = [&](const KnownCanonical& known) {
@@ -46,14 +46,14 @@ const CanonicalNetwork* ParallelLinks::canonical(const Collective& collective, b
   return canonical_.back().network.get();
 }
 
-Schedule ParallelLinks::lift(Schedule planned) const {
+Schedule BundledNetwork::lift(Schedule planned) const {
   if (bundled_) planned = deal_strands(planned, planned_on_, bundles_);
   return restore_paths(std::move(planned));
 }
 
-Schedule ParallelLinks::restore_paths(Schedule planned) const { return paths_ ? paths_->restore(planned) : planned; }
+Schedule BundledNetwork::restore_paths(Schedule planned) const { return paths_ ? paths_->restore(planned) : planned; }
 
-std::vector<BoundPrice> ParallelLinks::lift(std::vector<BoundPrice> prices) const {
+std::vector<BoundPrice> BundledNetwork::lift(std::vector<BoundPrice> prices) const {
   ESPALIER_CHECK(!paths_, "bounds count every path");
   if (!bundled_) return prices;
   std::vector<BoundPrice> all;

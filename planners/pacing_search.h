@@ -11,22 +11,22 @@
 namespace espalier::planners {
 
 /// What of a cut is given, the rest is chosen; and what is known of runs besides loads and latencies.
-struct FixedCut {
+struct FixedPacing {
   std::optional<Bytes> chunk;
   std::optional<std::uint32_t> ahead;
   double payload = 1;       ///< The part of what goes over links that is payload; the rest is a protocol's flags.
-  Bytes least_chunk{0};     ///< No chunk that is chosen is smaller.
+  Bytes min_chunk{0};       ///< No chunk that is chosen is smaller.
   Picoseconds launch{0};    ///< Of the time elapsed: what no cut has a part in.
   std::uint32_t parts = 1;  ///< A run simulates one of so many like parts, and stands for all.
   unsigned threads = 1;     ///< So many cuts at once, each evaluated on a thread; what is found does not depend on it.
 };
 
 /// What is fixed of a schedule at a size: what is given, or where nothing is, what the schedule brings for this size.
-FixedCut fixed_cut(const Schedule& schedule, Bytes size, const FixedCut& given);
+FixedPacing fixed_pacing(const Schedule& schedule, Bytes size, const FixedPacing& given);
 
 /// How long a schedule takes at one size when it is cut so; nothing where it was given up, as it takes longer than the
 /// deadline.
-using EvaluateCut = std::function<Result<std::optional<RunReport>>(const Cut&, Picoseconds deadline)>;
+using EvaluatePacing = std::function<Result<std::optional<RunReport>>(const Pacing&, Picoseconds deadline)>;
 
 /// A run of more chunks times links takes seconds: no more of them are run than a per cent is worth.
 inline constexpr double dear_hops = 4'000'000;
@@ -34,8 +34,8 @@ inline constexpr double dear_hops = 4'000'000;
 /// Whether even a run of whole transfers is dear.
 bool is_dear(const ChunkModel& chunks, Bytes size);
 
-/// What find_best_cut begins with, unless that is dear.
-Cut first_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed);
+/// What find_best_pacing begins with, unless that is dear.
+Pacing first_pacing(const ChunkModel& chunks, Bytes size, const FixedPacing& fixed);
 
 /// Runs with the model's chunk, or a larger one that is quick to simulate, and no limit on who is ahead. Where that
 /// takes longer than loads and latencies explain, smaller chunks are tried while they gain; where the first chunk's
@@ -47,16 +47,17 @@ Cut first_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed);
 /// more would reach, or, past 64 ranks, some seconds more; there a quarter of the measure is tried in step before a run
 /// takes seconds. A cut that is slower than the best before it is given up as soon as that is certain. Errors: those of
 /// `evaluate`. Cost: one run, or about ten.
-Result<RunReport> find_best_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed,
-                                const EvaluateCut& evaluate);
+Result<RunReport> find_best_pacing(const ChunkModel& chunks, Bytes size, const FixedPacing& fixed,
+                                   const EvaluatePacing& evaluate);
 
 /// By when a first run has to be over beside other schedules, of which the best takes so long: what takes twice as long
 /// is hardly made good by another cut.
 Picoseconds latest_beside(Picoseconds best_of_others);
 
-/// The same as find_best_cut beside other schedules: nothing where the first run is later than that. Where no more than
-/// a hundredth can be gained on that best, no more is run than for the last hundredth.
-Result<std::optional<RunReport>> find_best_cut_beside(Picoseconds best_of_others, const ChunkModel& chunks, Bytes size,
-                                                      const FixedCut& fixed, const EvaluateCut& evaluate);
+/// The same as find_best_pacing beside other schedules: nothing where the first run is later than that. Where no more
+/// than a hundredth can be gained on that best, no more is run than for the last hundredth.
+Result<std::optional<RunReport>> find_best_pacing_beside(Picoseconds best_of_others, const ChunkModel& chunks,
+                                                         Bytes size, const FixedPacing& fixed,
+                                                         const EvaluatePacing& evaluate);
 
 }  // namespace espalier::planners

@@ -20,14 +20,14 @@ class CanonicalNetwork;
 
 /// A network with one link for each bundle of parallel ones (topology/bundles.h): what all planners plan on, and what
 /// bounds are computed on.
-class ParallelLinks {
+class BundledNetwork {
  public:
   /// Not explicit, so that plans and bounds of a topology can be asked for. It must outlive this. With the paths of
   /// software, plans are made on what UsedPaths leaves; bounds count every path and are not for that.
-  ParallelLinks(const Topology& topology, Paths paths = Paths::any);
-  ~ParallelLinks();
-  ParallelLinks(const ParallelLinks&) = delete;
-  ParallelLinks& operator=(const ParallelLinks&) = delete;
+  BundledNetwork(const Topology& topology, Paths paths = Paths::any);
+  ~BundledNetwork();
+  BundledNetwork(const BundledNetwork&) = delete;
+  BundledNetwork& operator=(const BundledNetwork&) = delete;
 
   [[nodiscard]] const Topology& topology() const { return topology_; }
   [[nodiscard]] bool has_every_path() const { return !paths_; }

@@ -1,4 +1,4 @@
-#include "profile/setting.h"
+#include "profile/costed_network.h"
 
 #include <gtest/gtest.h>
 
@@ -34,25 +34,25 @@ Profile make_profile() {
   return profile;
 }
 
-Way make_way() {
-  Way way;
+ProtocolCosts make_way() {
+  ProtocolCosts way;
   way.base = {5'000'000};
   way.hop = {Picoseconds{2'000'000}, Picoseconds{3'000'000}, Picoseconds{10'000'000}};
   way.payload_ppm = 500'000;
   return way;
 }
 
-std::int64_t latency(const Setting& setting, const char* name) {
+std::int64_t latency(const CostedNetwork& setting, const char* name) {
   const LinkId link = setting.topology.find_link(name);
   EXPECT_FALSE(link.is_none()) << name;
   return setting.topology.link(link).latency.count;
 }
 
-std::int64_t overhead(const Setting& setting, const char* name) {
+std::int64_t overhead(const CostedNetwork& setting, const char* name) {
   return setting.topology.link(setting.topology.find_link(name)).overhead.count;
 }
 
-std::int64_t rate(const Setting& setting, const char* name) {
+std::int64_t rate(const CostedNetwork& setting, const char* name) {
   return setting.topology.link(setting.topology.find_link(name)).bandwidth().bytes_per_second;
 }
 
@@ -66,7 +66,7 @@ TEST(LinkKinds, FollowEndsAndNames) {
   EXPECT_EQ(kind("leaf>box1.nic"), LinkKind::network);
 }
 
-TEST(Setting, LaysAHopOnEveryWay) {
+TEST(CostedNetwork, LaysAHopOnEveryWay) {
   const Topology topology = test::read_good(two_boxes);
   const auto setting = make_setting(make_profile(), make_way(), sim::Protocol::ll, {1'000'000}, topology, 2, 1);
   ASSERT_TRUE(setting);
@@ -85,7 +85,7 @@ TEST(Setting, LaysAHopOnEveryWay) {
   EXPECT_EQ(rate(*setting, "box0.nic>leaf"), 24'250'000'000);
 }
 
-TEST(Setting, SimpleWaitsForTheFlushOfTheNetwork) {
+TEST(CostedNetwork, SimpleWaitsForTheFlushOfTheNetwork) {
   const Topology topology = test::read_good(two_boxes);
   const auto setting = make_setting(make_profile(), make_way(), sim::Protocol::simple, {}, topology, 2, 1);
   ASSERT_TRUE(setting);
@@ -95,7 +95,7 @@ TEST(Setting, SimpleWaitsForTheFlushOfTheNetwork) {
   EXPECT_EQ(overhead(*setting, "box0.gpu0>box0.nvswitch"), 0);
 }
 
-TEST(Setting, TakesTheSmallerOfTwoPartsOfARate) {
+TEST(CostedNetwork, TakesTheSmallerOfTwoPartsOfARate) {
   const auto rate_with = [](const std::string& efficiency) {
     std::string text = two_boxes;
     text.replace(text.find("25 GB/s"), 7, "25 GB/s, efficiency: " + efficiency);
@@ -107,12 +107,12 @@ TEST(Setting, TakesTheSmallerOfTwoPartsOfARate) {
 }
 
 TEST(OnRanks, WhatARankKeepsTakesPartOfItsLinks) {
-  Way way;
+  ProtocolCosts way;
   way.own_ppm = 500'000;
   way.most = {Bandwidth{300}, Bandwidth{600}, Bandwidth{900}};
   // One transfer and half of one's time: two thirds of the rate are left; of seven transfers 14/15, of twice as many
   // (all_reduce) 28/29.
-  const Way two = on_ranks(way, CollectiveKind::all_gather, 2);
+  const ProtocolCosts two = on_ranks(way, CollectiveKind::all_gather, 2);
   EXPECT_EQ(two.rate_ppm, 666'666);
   EXPECT_EQ(two.most[0].bytes_per_second, 200);
   EXPECT_EQ(on_ranks(way, CollectiveKind::reduce_scatter, 8).rate_ppm, 933'333);
@@ -122,9 +122,9 @@ TEST(OnRanks, WhatARankKeepsTakesPartOfItsLinks) {
   EXPECT_EQ(on_ranks(way, CollectiveKind::all_gather, 2).rate_ppm, whole_ppm);
 }
 
-TEST(Setting, DrainsPartOfAChunkOnTheWire) {
+TEST(CostedNetwork, DrainsPartOfAChunkOnTheWire) {
   const Topology topology = test::read_good(two_boxes);
-  Way way = make_way();
+  ProtocolCosts way = make_way();
   way.drain_ppm = 500'000;
   const auto setting = make_setting(make_profile(), way, sim::Protocol::simple, {}, topology, 2, 1);
   ASSERT_TRUE(setting);
@@ -165,9 +165,9 @@ TEST(Launch, StartsAsManyChannelsAsHaveSomethingToDo) {
   EXPECT_EQ(started(Shape::ring, sim::Protocol::simple, 512), 16U);  // 32 KiB each
 }
 
-TEST(Setting, LimitsWhatARankMoves) {
+TEST(CostedNetwork, LimitsWhatARankMoves) {
   const Topology topology = test::read_good(two_boxes);
-  Way way = make_way();
+  ProtocolCosts way = make_way();
   way.most = {Bandwidth{30'000'000'000}, Bandwidth{20'000'000'000}, Bandwidth{1'000'000'000}};
   const auto one = make_setting(make_profile(), way, sim::Protocol::ll, {}, topology, 1, 1);
   const auto two = make_setting(make_profile(), way, sim::Protocol::ll, {}, topology, 2, 1);
@@ -181,9 +181,9 @@ TEST(Setting, LimitsWhatARankMoves) {
 }
 
 TEST(Chunks, AreHalvedUntilEnoughAreInFlight) {
-  Way way;
+  ProtocolCosts way;
   way.chunk = {512 << 10};
-  way.least_chunk = {32 << 10};
+  way.min_chunk = {32 << 10};
   way.in_flight = {8};
   // A tree (one shard), 16 channels, half of the message in its largest transfer.
   const auto count = [&](std::int64_t size) {
@@ -200,9 +200,9 @@ TEST(Chunks, AreHalvedUntilEnoughAreInFlight) {
 
 /// NVLS of 16 channels and eight heads: 128 KiB a chunk, 64 from less than 64 of them on, 32 from 8, 16 from 2.
 TEST(Chunks, HaveANumberInFlightForEachHalving) {
-  Way way;
+  ProtocolCosts way;
   way.chunk = {128 << 10};
-  way.least_chunk = {16 << 10};
+  way.min_chunk = {16 << 10};
   way.in_flight = {64, 8, 2};
   const auto kibi_of_channel = [&](std::int64_t of_head) {
     const std::int64_t size = of_head * 16 * 8;
@@ -216,7 +216,7 @@ TEST(Chunks, HaveANumberInFlightForEachHalving) {
 }
 
 TEST(Channels, AreFewerWhereEachWouldCarryTooLittle) {
-  Way way;
+  ProtocolCosts way;
   EXPECT_EQ(channels_used(way, 24, {1}, 8), 24U);
   way.per_channel = {4096};
   EXPECT_EQ(channels_used(way, 24, {1}, 8), 1U);
@@ -240,9 +240,9 @@ TEST(Channels, GoByNicsBetweenMachines) {
 /// NCCL's trees with Simple over two machines of eight, 8 channels: eight deep, so 512 KiB from 64 chunks of them on,
 /// and 256 KiB from 64 on, 128 KiB from 32 on, 64 KiB from 8 on.
 TEST(Chunks, OfTreesGoByDepth) {
-  Way way;
+  ProtocolCosts way;
   way.chunk = {512 << 10};
-  way.least_chunk = {32 << 10};
+  way.min_chunk = {32 << 10};
   way.in_flight = {8, 8, 4, 1};
   const auto kibi = [&](std::int64_t mebi) { return chunk_of(way, 8, {mebi << 20}, 1, 1, 8).count / 8 >> 10; };
   EXPECT_EQ(kibi(256), 512);
@@ -254,11 +254,11 @@ TEST(Chunks, OfTreesGoByDepth) {
   EXPECT_EQ(kibi(2), 32);
 }
 
-TEST(Setting, FewerChannelsMoveLess) {
+TEST(CostedNetwork, FewerChannelsMoveLess) {
   const Topology topology = test::read_good(two_boxes);
   Profile profile = make_profile();
   profile.channels = 16;
-  Way way = make_way();
+  ProtocolCosts way = make_way();
   way.most = {Bandwidth{32'000'000'000}, Bandwidth{32'000'000'000}, Bandwidth{32'000'000'000}};
   way.per_channel = {4096};
   const auto quarter = make_setting(profile, way, sim::Protocol::ll, {}, topology, 1, 4);
@@ -270,7 +270,7 @@ TEST(Setting, FewerChannelsMoveLess) {
   EXPECT_EQ(rate(*all, "box0.gpu0>box0.nvswitch"), 64'000'000'000);
 }
 
-TEST(Setting, TellsLinksAtASwitchOfTheFabric) {
+TEST(CostedNetwork, TellsLinksAtASwitchOfTheFabric) {
   const Topology topology = test::read_good(R"(
 espalier: 1
 name: two-kinds

@@ -1,4 +1,4 @@
-#include "profile/setting.h"
+#include "profile/costed_network.h"
 
 #include <algorithm>
 #include <bit>
@@ -44,20 +44,20 @@ double fullest_rate_of_ranks(const Topology& topology) {
 
 }  // namespace
 
-Picoseconds Setting::launch_with(Bytes chunk) const {
+Picoseconds CostedNetwork::launch_with(Bytes chunk) const {
   constexpr double pico = 1e12;
   const double on_the_wire = static_cast<double>(chunk.count) * whole_ppm / endpoints.payload_ppm;
   return endpoints.launch + Picoseconds{std::llround(drain * on_the_wire * pico)};
 }
 
-Way on_ranks(const Way& way, CollectiveKind kind, std::size_t ranks) {
+ProtocolCosts on_ranks(const ProtocolCosts& way, CollectiveKind kind, std::size_t ranks) {
   if (way.own_ppm == 0 || ranks < 2 || has_root(kind)) return way;
   const auto transfers = static_cast<std::int64_t>((ranks - 1) * (kind == CollectiveKind::all_reduce ? 2 : 1));
   const std::int64_t whole = transfers * whole_ppm;
   const auto reached = [&](std::int64_t rate) {
     return static_cast<std::int64_t>(static_cast<__int128>(rate) * whole / (whole + way.own_ppm));
   };
-  Way found = way;
+  ProtocolCosts found = way;
   found.rate_ppm = static_cast<std::int32_t>(std::max<std::int64_t>(1, reached(way.rate_ppm)));
   for (Bandwidth& most : found.most) most = {reached(most.bytes_per_second)};
   return found;
@@ -84,7 +84,7 @@ std::uint32_t channels_of(const Profile& profile, const Topology& topology, std:
     constexpr std::uint32_t of_pcie = 2;
     return has_fabric(topology) ? profile.channels : std::min(profile.channels, of_pcie);
   }
-  constexpr std::int64_t most_of_channel = 45'000'000'000;
+  constexpr std::int64_t max_of_channel = 45'000'000'000;
   struct Nics {
     std::uint32_t count = 0;
     bool are_fast = false;
@@ -97,7 +97,7 @@ std::uint32_t channels_of(const Profile& profile, const Topology& topology, std:
     const auto host = by_host.find(tail.host);
     if (!is_nic(tail) || host == by_host.end() || kind_of(topology, LinkId(i)) != LinkKind::network) continue;
     ++host->second.count;
-    host->second.are_fast = host->second.are_fast || link.nominal.bytes_per_second > most_of_channel;
+    host->second.are_fast = host->second.are_fast || link.nominal.bytes_per_second > max_of_channel;
   }
   // All machines open as many as the one with the fewest.
   auto [nics, are_fast] = std::ranges::min_element(by_host, {}, [](const auto& of) {
@@ -107,8 +107,9 @@ std::uint32_t channels_of(const Profile& profile, const Topology& topology, std:
   return nics == 0 ? profile.channels : std::min(profile.channels, nics * (are_fast ? 4 : 2));
 }
 
-Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protocol protocol, Picoseconds launch,
-                             const Topology& topology, std::size_t machines, std::uint32_t used) {
+Result<CostedNetwork> make_setting(const Profile& profile, const ProtocolCosts& way, sim::Protocol protocol,
+                                   Picoseconds launch, const Topology& topology, std::size_t machines,
+                                   std::uint32_t used) {
   std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
   std::vector<Link> links(topology.links().begin(), topology.links().end());
   const std::size_t size_class = std::min<std::size_t>(machines, way.most.size()) - 1;
@@ -144,7 +145,7 @@ Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protoc
   }
   auto made = Topology::make(topology.name(), std::move(nodes), std::move(links));
   if (!made) return tl::unexpected(made.error());
-  Setting setting{*std::move(made), {}, {}, {}, 0};
+  CostedNetwork setting{*std::move(made), {}, {}, {}, 0};
   if (way.drain_ppm > 0) setting.drain = to_part(way.drain_ppm) / fullest_rate_of_ranks(setting.topology);
   setting.endpoints.payload_ppm = way.payload_ppm;
   setting.endpoints.launch = launch + way.base + ranks_time(way, setting.topology.rank_count());
@@ -165,19 +166,19 @@ Result<Topology> counted_network(const Topology& topology, const TunerModel& tun
   return Topology::make(topology.name(), std::move(nodes), std::move(links));
 }
 
-std::uint32_t channels_used(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards) {
+std::uint32_t channels_used(const ProtocolCosts& way, std::uint32_t channels, Bytes size, std::uint64_t shards) {
   if (way.per_channel.count == 0) return channels;
   const auto parts =
       static_cast<std::uint64_t>(size.count) / static_cast<std::uint64_t>(way.per_channel.count) / shards;
   return parts >= channels ? channels : std::bit_floor(static_cast<std::uint32_t>(std::max<std::uint64_t>(parts, 1)));
 }
 
-Bytes chunk_of(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards, double largest_part,
+Bytes chunk_of(const ProtocolCosts& way, std::uint32_t channels, Bytes size, std::uint64_t shards, double largest_part,
                double depth) {
   if (way.chunk.count == 0) return {};
   const double of_channel = static_cast<double>(size.count) / channels / static_cast<double>(shards);
   auto chunk = static_cast<double>(way.chunk.count);
-  const auto least = static_cast<double>(std::max<std::int64_t>(way.least_chunk.count, 1));
+  const auto least = static_cast<double>(std::max<std::int64_t>(way.min_chunk.count, 1));
   for (std::size_t halvings = 0; chunk / 2 >= least; ++halvings, chunk /= 2) {
     const std::uint32_t wanted =
         way.in_flight.empty() ? 1 : way.in_flight[std::min(halvings, way.in_flight.size() - 1)];
@@ -188,8 +189,8 @@ Bytes chunk_of(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t
       16, static_cast<std::int64_t>(std::ceil(largest_part * static_cast<double>(size.count) / count)))};
 }
 
-Bytes least_chunk_of(const Way& way, std::uint32_t channels, Bytes size, double largest_part) {
-  const Bytes least = way.least_chunk.count > 0 ? way.least_chunk : usual_least_chunk;
+Bytes min_chunk_of(const ProtocolCosts& way, std::uint32_t channels, Bytes size, double largest_part) {
+  const Bytes least = way.min_chunk.count > 0 ? way.min_chunk : usual_least_chunk;
   const double of_part = static_cast<double>(least.count) * channels * largest_part;
   return {std::min(size.count, static_cast<std::int64_t>(of_part))};
 }

@@ -1,4 +1,4 @@
-#include "planners/cut_search.h"
+#include "planners/pacing_search.h"
 
 #include <algorithm>
 #include <limits>
@@ -19,14 +19,14 @@ namespace {
 constexpr double first_hops = 500'000;
 constexpr double few_hops = 1'000'000;
 constexpr double usual_hops = 3'000'000;
-constexpr double most_hops = 16'000'000;
+constexpr double max_hops = 16'000'000;
 constexpr double short_hops = 6'000'000;
 /// From so many ranks on, rounds are tried again with smaller chunks; of more, people wait longer for a plan.
 constexpr std::size_t many_ranks = 64;
-constexpr double most_hops_of_more = 20'000'000;
+constexpr double max_hops_of_more = 20'000'000;
 constexpr double short_hops_of_more = 72'000'000;
-constexpr double most_wholes = 8;
-constexpr double most_wholes_far_off = 16;
+constexpr double max_wholes = 8;
+constexpr double max_wholes_far_off = 16;
 
 /// What is only likely to be asked for next, or to gain, is run where it is no more than this.
 constexpr double guessed_hops = 2'000'000;
@@ -51,7 +51,7 @@ constexpr double explained = 1.003;
 
 class Search {
  public:
-  Search(const ChunkModel& chunks, Bytes size, const FixedCut& fixed, const EvaluateCut& evaluate)
+  Search(const ChunkModel& chunks, Bytes size, const FixedPacing& fixed, const EvaluatePacing& evaluate)
       : chunks_(chunks),
         size_(size),
         wire_{static_cast<std::int64_t>(static_cast<double>(size.count) / fixed.payload)},
@@ -61,10 +61,10 @@ class Search {
   /// Nothing where the first run is given up.
   Result<std::optional<RunReport>> run(std::optional<Picoseconds> best_of_others) {
     if (best_of_others) of_others_ = (*best_of_others - fixed_.launch).seconds();
-    Cut cut = first_cut(chunks_, size_, fixed_);
+    Pacing pacing = first_pacing(chunks_, size_, fixed_);
     const bool is_fine = is_dear(chunks_, size_) && !fixed_.chunk;
-    if (is_fine) cut.chunk = expect_fine_enough(cut.chunk);
-    auto first = evaluate(cut, best_of_others ? latest_beside(*best_of_others) : no_deadline);
+    if (is_fine) pacing.chunk = expect_fine_enough(pacing.chunk);
+    auto first = evaluate(pacing, best_of_others ? latest_beside(*best_of_others) : no_deadline);
     if (!first || !*first) return first;
     best_ = **std::move(first);
     const Bytes cheap = chunks_.smallest_within(size_, first_hops);
@@ -92,7 +92,7 @@ class Search {
 
   /// Whether the best is within a factor of the least time, or takes no more than loads and latencies explain.
   [[nodiscard]] bool is_within(double factor) const {
-    return seconds() <= std::max(factor * chunks_.least_time(wire_), chunks_.pipelined_time(wire_));
+    return seconds() <= std::max(factor * chunks_.min_time(wire_), chunks_.pipelined_time(wire_));
   }
 
   /// Whether only smaller chunks would make it faster.
@@ -100,13 +100,13 @@ class Search {
 
   [[nodiscard]] bool is_affordable(Bytes chunk) const {
     constexpr Bytes whole{std::numeric_limits<std::int64_t>::max()};
-    const double wholes = is_within(very_far) ? most_wholes : most_wholes_far_off;
+    const double wholes = is_within(very_far) ? max_wholes : max_wholes_far_off;
     const bool is_large = chunks_.rank_count() > many_ranks;
-    const double hops = is_large ? most_hops_of_more : most_hops;
+    const double hops = is_large ? max_hops_of_more : max_hops;
     const double most = std::max(hops, wholes * hops_of(whole));
     const bool is_good = seconds() <= close * chunks_.pipelined_time(wire_);
     // What is gained on the best of other schedules counts, too.
-    const bool is_near = is_within(far) || of_others_ <= far * chunks_.least_time(wire_);
+    const bool is_near = is_within(far) || of_others_ <= far * chunks_.min_time(wire_);
     const double allowed = is_good ? few_hops : is_near ? usual_hops : most;
     const double last_hundredth = is_short() ? (is_large ? short_hops_of_more : short_hops) : 0;
     return hops_ + hops_of(chunk) <= std::max(allowed, last_hundredth);
@@ -114,8 +114,8 @@ class Search {
 
   /// Whether more than the last hundredth of the bound is missing in a long call, and latencies may allow it.
   [[nodiscard]] bool is_short() const {
-    const double enough = far * chunks_.least_time(wire_);
-    return enough >= long_call && seconds() > enough && seconds() <= very_far * chunks_.least_time(wire_) &&
+    const double enough = far * chunks_.min_time(wire_);
+    return enough >= long_call && seconds() > enough && seconds() <= very_far * chunks_.min_time(wire_) &&
            chunks_.pipelined_time(wire_) <= gain_of_latency * enough;
   }
 
@@ -123,33 +123,34 @@ class Search {
   [[nodiscard]] double hops_of(Bytes chunk) const { return chunks_.chunk_hops(size_, chunk) / fixed_.parts; }
 
   /// Chunks of two sizes that are as many are the same chunks.
-  [[nodiscard]] bool was_run(const Cut& cut) const {
-    return std::ranges::any_of(runs_, [&](const Cut& run) {
-      return run.ahead == cut.ahead && chunks_.chunk_hops(size_, run.chunk) == chunks_.chunk_hops(size_, cut.chunk);
+  [[nodiscard]] bool was_run(const Pacing& pacing) const {
+    return std::ranges::any_of(runs_, [&](const Pacing& run) {
+      return run.ahead == pacing.ahead &&
+             chunks_.chunk_hops(size_, run.chunk) == chunks_.chunk_hops(size_, pacing.chunk);
     });
   }
 
-  Result<std::optional<RunReport>> evaluate(const Cut& cut, Picoseconds deadline) {
-    hops_ += hops_of(cut.chunk);
-    runs_.push_back(cut);
-    const auto found = std::ranges::find(guesses_, cut, &Guess::cut);
+  Result<std::optional<RunReport>> evaluate(const Pacing& pacing, Picoseconds deadline) {
+    hops_ += hops_of(pacing.chunk);
+    runs_.push_back(pacing);
+    const auto found = std::ranges::find(guesses_, pacing, &Guess::pacing);
     if (found != guesses_.end()) return *std::move(found->report);
-    return evaluate_(cut, deadline);
+    return evaluate_(pacing, deadline);
   }
 
   /// Runs two cuts that are likely to be tried next side by side. Their deadline is no earlier than when they are
   /// tried, so that they turn out as they would then.
-  void guess(Cut one, Cut other) {
+  void guess(Pacing one, Pacing other) {
     guesses_.clear();
-    for (Cut cut : {one, other}) {
-      cut.chunk = std::max(cut.chunk, fixed_.least_chunk);
-      const bool is_dear = !is_affordable(cut.chunk) || hops_of(cut.chunk) > guessed_hops;
-      if (!was_run(cut) && !is_dear) guesses_.push_back({cut, std::nullopt});
+    for (Pacing pacing : {one, other}) {
+      pacing.chunk = std::max(pacing.chunk, fixed_.min_chunk);
+      const bool is_dear = !is_affordable(pacing.chunk) || hops_of(pacing.chunk) > guessed_hops;
+      if (!was_run(pacing) && !is_dear) guesses_.push_back({pacing, std::nullopt});
     }
     if (fixed_.threads < 2 || guesses_.size() < 2) return guesses_.clear();
     const Picoseconds deadline = deadline_of_tries();
     run_parallel(guesses_.size(), fixed_.threads,
-                 [&](std::size_t i) { guesses_[i].report = evaluate_(guesses_[i].cut, deadline); });
+                 [&](std::size_t i) { guesses_[i].report = evaluate_(guesses_[i].pacing, deadline); });
   }
 
   /// By when a cut has to be over to be a gain.
@@ -159,16 +160,16 @@ class Search {
   }
 
   /// Whether it is faster than all before; what cannot be run or would take too long is not.
-  bool try_cut(Cut cut) {
-    cut.chunk = std::max(cut.chunk, fixed_.least_chunk);
-    if (was_run(cut) || !is_affordable(cut.chunk)) return false;
+  bool try_pacing(Pacing pacing) {
+    pacing.chunk = std::max(pacing.chunk, fixed_.min_chunk);
+    if (was_run(pacing) || !is_affordable(pacing.chunk)) return false;
     const Picoseconds deadline = deadline_of_tries();
-    return take_earlier_than(deadline, cut);
+    return take_earlier_than(deadline, pacing);
   }
 
   /// Whether a run is over earlier; then it is the best.
-  bool take_earlier_than(Picoseconds deadline, const Cut& cut) {
-    auto report = evaluate(cut, deadline);
+  bool take_earlier_than(Picoseconds deadline, const Pacing& pacing) {
+    auto report = evaluate(pacing, deadline);
     if (!report || !*report || (*report)->elapsed >= deadline) return false;
     best_ = **std::move(report);
     return true;
@@ -183,7 +184,7 @@ class Search {
       if (fixed_.ahead || ahead == 0 || is_within(is_more ? far : close)) return;
       has_tried_steps_ = true;
       if (factor < 4) guess({chunk, ahead}, {chunk, 4 * ahead});
-      if (try_cut({chunk, ahead})) ahead_quarters_ = 4 * factor;
+      if (try_pacing({chunk, ahead})) ahead_quarters_ = 4 * factor;
     }
   }
 
@@ -197,9 +198,9 @@ class Search {
   /// tried before, once.
   void try_fewer_ahead() {
     if (fixed_.ahead || best_.ahead == 0 || ahead_quarters_ != 4 || !is_short()) return;
-    if (hops_of(scaled(best_.chunk, -2)) <= most_hops_of_more) return;
+    if (hops_of(scaled(best_.chunk, -2)) <= max_hops_of_more) return;
     ahead_quarters_ = 1;
-    if (!try_cut({best_.chunk, measured_ahead(best_.chunk)})) ahead_quarters_ = 4;
+    if (!try_pacing({best_.chunk, measured_ahead(best_.chunk)})) ahead_quarters_ = 4;
   }
 
   /// Where the first chunk has too few rounds to be in step, smaller ones were tried in short windows only. As long as
@@ -210,18 +211,18 @@ class Search {
     for (const std::uint32_t factor : {4U, 8U}) {
       const std::uint32_t ahead = factor * chunks_.rounds_ahead(size_, chunk);
       if (fixed_.ahead || ahead == 0 || chunk < ChunkModel::smallest_chunk || is_within(far)) return;
-      try_cut({chunk, ahead});
+      try_pacing({chunk, ahead});
     }
   }
 
   /// Whether a chunk of this size is faster than all before, in step or not.
   bool try_chunk(Bytes chunk) {
     if (chunk < ChunkModel::smallest_chunk || chunk > size_ || is_within(close)) return false;
-    if (fixed_.ahead) return try_cut({chunk, *fixed_.ahead});
+    if (fixed_.ahead) return try_pacing({chunk, *fixed_.ahead});
     const bool is_free = best_.ahead == 0;
     const std::uint32_t ahead = measured_ahead(chunk);
     if (ahead != 0 && !is_within(far)) guess({chunk, is_free ? 0 : ahead}, {chunk, is_free ? ahead : 0});
-    const bool gains = try_cut({chunk, is_free ? 0 : ahead});
+    const bool gains = try_pacing({chunk, is_free ? 0 : ahead});
     if (ahead == 0 || is_within(far)) return gains;
     if (gains && chunks_.rank_count() >= many_ranks && (has_tried_steps_ || has_left_steps_) && is_free &&
         !is_explained() && !is_within(very_far)) {
@@ -230,7 +231,7 @@ class Search {
     }
     if (gains && (is_explained() || has_tried_steps_)) return gains;
     has_tried_steps_ = true;
-    return try_cut({chunk, is_free ? ahead : 0}) || gains;
+    return try_pacing({chunk, is_free ? ahead : 0}) || gains;
   }
 
   /// Steps were tried with larger chunks, of which fewer can be out of step. As long as that is quick. What is no
@@ -238,10 +239,10 @@ class Search {
   void try_steps_again(Bytes chunk) {
     if (hops_of(chunk) > guessed_hops) return;
     for (const std::uint32_t factor : {1U, 4U}) {
-      const Cut cut{chunk, factor * chunks_.rounds_ahead(size_, chunk)};
-      if (was_run(cut) || !is_affordable(chunk)) return;
+      const Pacing pacing{chunk, factor * chunks_.rounds_ahead(size_, chunk)};
+      if (was_run(pacing) || !is_affordable(chunk)) return;
       const Picoseconds latest{best_.elapsed.count + (best_.ahead == 0 ? 1 : 0)};
-      if (take_earlier_than(latest, cut)) ahead_quarters_ = 4 * factor;
+      if (take_earlier_than(latest, pacing)) ahead_quarters_ = 4 * factor;
     }
   }
 
@@ -273,7 +274,7 @@ class Search {
   /// runs are of a part; at least a quarter of it.
   [[nodiscard]] Bytes expect_fine_enough(Bytes chunk) const {
     const double enough = fixed_.parts > 1 && !fixed_.ahead ? explained : far;
-    const Bytes least = std::max({scaled(chunk, -2), ChunkModel::smallest_chunk, fixed_.least_chunk});
+    const Bytes least = std::max({scaled(chunk, -2), ChunkModel::smallest_chunk, fixed_.min_chunk});
     while (scaled(chunk, -1) >= least && chunks_.filled_time(wire_, chunk) > enough * chunks_.pipelined_time(wire_)) {
       chunk = scaled(chunk, -1);
     }
@@ -287,7 +288,7 @@ class Search {
     for (int step = 2; step <= 4; ++step) {
       const double saved = slope * static_cast<double>(best_.chunk.count - chunk.count);
       const double factor = hops_of(chunk) + hops_ > usual_hops ? far : close;
-      const double wanted = std::max(factor * chunks_.least_time(wire_), chunks_.pipelined_time(wire_));
+      const double wanted = std::max(factor * chunks_.min_time(wire_), chunks_.pipelined_time(wire_));
       if (seconds() - saved <= wanted || !is_affordable(scaled(best_.chunk, -step))) break;
       chunk = scaled(best_.chunk, -step);
     }
@@ -301,12 +302,12 @@ class Search {
   const ChunkModel& chunks_;
   Bytes size_;
   Bytes wire_;  // what goes over links for it
-  const FixedCut& fixed_;
-  const EvaluateCut& evaluate_;
+  const FixedPacing& fixed_;
+  const EvaluatePacing& evaluate_;
   RunReport best_;
-  std::vector<Cut> runs_;
+  std::vector<Pacing> runs_;
   struct Guess {
-    Cut cut;
+    Pacing pacing;
     std::optional<Result<std::optional<RunReport>>> report;
   };
   std::vector<Guess> guesses_;
@@ -319,24 +320,24 @@ class Search {
 
 }  // namespace
 
-FixedCut fixed_cut(const Schedule& schedule, Bytes size, const FixedCut& given) {
-  if (given.chunk || given.ahead || !schedule.cut || schedule.cut->size != size) return given;
-  FixedCut fixed = given;
-  fixed.chunk = schedule.cut->chunk;
-  fixed.ahead = schedule.cut->ahead;
+FixedPacing fixed_pacing(const Schedule& schedule, Bytes size, const FixedPacing& given) {
+  if (given.chunk || given.ahead || !schedule.pacing || schedule.pacing->size != size) return given;
+  FixedPacing fixed = given;
+  fixed.chunk = schedule.pacing->chunk;
+  fixed.ahead = schedule.pacing->ahead;
   return fixed;
 }
 
 bool is_dear(const ChunkModel& chunks, Bytes size) { return chunks.chunk_hops(size, size) > dear_hops; }
 
-Cut first_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed) {
+Pacing first_pacing(const ChunkModel& chunks, Bytes size, const FixedPacing& fixed) {
   const Bytes cheap = chunks.smallest_within(size, first_hops);
   const Bytes chosen = fixed.chunk.value_or(std::max(chunks.choose(size), cheap));
-  return {std::max(chosen, fixed.least_chunk), fixed.ahead.value_or(0)};
+  return {std::max(chosen, fixed.min_chunk), fixed.ahead.value_or(0)};
 }
 
-Result<RunReport> find_best_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed,
-                                const EvaluateCut& evaluate) {
+Result<RunReport> find_best_pacing(const ChunkModel& chunks, Bytes size, const FixedPacing& fixed,
+                                   const EvaluatePacing& evaluate) {
   auto best = Search(chunks, size, fixed, evaluate).run(std::nullopt);
   if (!best) return tl::unexpected(best.error());
   ESPALIER_CHECK(best->has_value(), "without a deadline nothing is given up");
@@ -345,8 +346,9 @@ Result<RunReport> find_best_cut(const ChunkModel& chunks, Bytes size, const Fixe
 
 Picoseconds latest_beside(Picoseconds best_of_others) { return {2 * best_of_others.count}; }
 
-Result<std::optional<RunReport>> find_best_cut_beside(Picoseconds best_of_others, const ChunkModel& chunks, Bytes size,
-                                                      const FixedCut& fixed, const EvaluateCut& evaluate) {
+Result<std::optional<RunReport>> find_best_pacing_beside(Picoseconds best_of_others, const ChunkModel& chunks,
+                                                         Bytes size, const FixedPacing& fixed,
+                                                         const EvaluatePacing& evaluate) {
   return Search(chunks, size, fixed, evaluate).run(best_of_others);
 }
 
