@@ -27,6 +27,7 @@ std::string digest_of(const std::string& text) {
 std::string describe(const Key& key) {
   std::string text =
       fmt::format("{}{} at {} B on {}", key.collective, by_algorithm(key.algorithm), key.size.count, key.topology);
+  if (!key.matrix.empty()) text += " by the matrix " + key.matrix;
   if (!key.parameters.empty()) text += " with " + key.parameters;
   if (!key.profile.empty()) text += " as " + key.profile;
   if (!key.failure.empty()) text += " without " + key.failure;

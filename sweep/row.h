@@ -18,8 +18,9 @@ struct Key {
   std::string profile;     ///< Whose costs count: "nccl-hopper"; empty: links alone.
   std::string failure;     ///< What was taken away: "gpu0-gpu1"; empty for the whole machine.
   std::string collective;
-  std::string root;  ///< A node; empty where the collective has none.
-  std::string type;  ///< Element type.
+  std::string matrix;  ///< An all_to_all's, as asked for (schedule/traffic/traffic_matrix.h); empty: equal blocks.
+  std::string root;    ///< A node; empty where the collective has none.
+  std::string type;    ///< Element type.
   std::string algorithm;
   Bytes size;
   std::optional<Bytes> chunk;  ///< As asked for; nothing when it was chosen by schedule and size.

@@ -14,37 +14,22 @@ namespace espalier::sweep {
 namespace {
 
 /// In the order in which `cells_of` gives and `row_of` takes them.
-constexpr std::array columns = {Column{"schema", CellKind::text},
-                                Column{"topology", CellKind::text},
-                                Column{"digest", CellKind::text},
-                                Column{"parameters", CellKind::text},
-                                Column{"profile", CellKind::text},
-                                Column{"failure", CellKind::text},
-                                Column{"alike", CellKind::number},
-                                Column{"collective", CellKind::text},
-                                Column{"root", CellKind::text},
-                                Column{"type", CellKind::text},
-                                Column{"algorithm", CellKind::text},
-                                Column{"size", CellKind::number},
-                                Column{"chunk", CellKind::number},
-                                Column{"model", CellKind::text},
-                                Column{"protocol", CellKind::text},
-                                Column{"copy_engines", CellKind::number},
-                                Column{"jitter_ppm", CellKind::number},
-                                Column{"seed", CellKind::number},
-                                Column{"status", CellKind::text},
-                                Column{"ranks", CellKind::number},
-                                Column{"planner", CellKind::text},
-                                Column{"used_chunk", CellKind::number},
-                                Column{"time_us", CellKind::number},
-                                Column{"algbw", CellKind::number},
-                                Column{"busbw", CellKind::number},
-                                Column{"of_bound", CellKind::number},
-                                Column{"bound", CellKind::text},
-                                Column{"busiest", CellKind::text},
-                                Column{"busiest_share", CellKind::number},
-                                Column{"reason", CellKind::text},
-                                Column{"planning_s", CellKind::number},
+constexpr std::array columns = {Column{"schema", CellKind::text},         Column{"topology", CellKind::text},
+                                Column{"digest", CellKind::text},         Column{"parameters", CellKind::text},
+                                Column{"profile", CellKind::text},        Column{"failure", CellKind::text},
+                                Column{"alike", CellKind::number},        Column{"collective", CellKind::text},
+                                Column{"matrix", CellKind::text},         Column{"root", CellKind::text},
+                                Column{"type", CellKind::text},           Column{"algorithm", CellKind::text},
+                                Column{"size", CellKind::number},         Column{"chunk", CellKind::number},
+                                Column{"model", CellKind::text},          Column{"protocol", CellKind::text},
+                                Column{"copy_engines", CellKind::number}, Column{"jitter_ppm", CellKind::number},
+                                Column{"seed", CellKind::number},         Column{"status", CellKind::text},
+                                Column{"ranks", CellKind::number},        Column{"planner", CellKind::text},
+                                Column{"used_chunk", CellKind::number},   Column{"time_us", CellKind::number},
+                                Column{"algbw", CellKind::number},        Column{"busbw", CellKind::number},
+                                Column{"of_bound", CellKind::number},     Column{"bound", CellKind::text},
+                                Column{"busiest", CellKind::text},        Column{"busiest_share", CellKind::number},
+                                Column{"reason", CellKind::text},         Column{"planning_s", CellKind::number},
                                 Column{"simulating_s", CellKind::number}};
 constexpr std::size_t timing_columns = 2;
 constexpr std::size_t figure_columns = 10;
@@ -102,6 +87,7 @@ Key take_key(CellReader& reader, std::uint64_t& alike) {
   key.failure = reader.take();
   alike = reader.take_whole<std::uint64_t>(1);
   key.collective = reader.take();
+  key.matrix = reader.take();
   key.root = reader.take();
   key.type = reader.take();
   key.algorithm = reader.take();
@@ -181,6 +167,7 @@ Cells cells_of(const Row& row, bool timings) {
                  key.failure,
                  std::to_string(row.alike),
                  key.collective,
+                 key.matrix,
                  key.root,
                  key.type,
                  key.algorithm,

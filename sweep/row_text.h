@@ -15,7 +15,7 @@
 namespace espalier::sweep {
 
 /// What the first column of every row says.
-inline constexpr std::string_view schema = "espalier/sweep/2";
+inline constexpr std::string_view schema = "espalier/sweep/3";
 
 /// Their columns (docs/sweeps.md).
 const RowForm& row_form();

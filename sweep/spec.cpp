@@ -8,6 +8,7 @@
 #include <set>
 
 #include "planners/damage/failures.h"
+#include "schedule/traffic/traffic_matrix.h"
 #include "topology/yaml/write_topology.h"
 
 namespace espalier::sweep {
@@ -73,7 +74,8 @@ class FailureLister {
  public:
   FailureLister(const Spec& spec, const Topology& topology) : spec_(spec), topology_(topology) {}
 
-  std::vector<FailureCase> list(Rank root) {
+  /// `are_unlike`: like parts carry unlike traffic, so that each is a case of its own.
+  std::vector<FailureCase> list(Rank root, bool are_unlike) {
     std::vector<FailureCase> cases;
     if (spec_.whole) cases.push_back({});
     for (const std::string& names : spec_.without) {
@@ -83,7 +85,7 @@ class FailureLister {
     const FailureKinds& kinds = spec_.failures;
     if (kinds.hosts) std::ranges::copy(host_failures(topology_), std::back_inserter(cases));
     if (!kinds.links && !kinds.nodes && !kinds.ranks) return cases;
-    for (planners::Failure& failure : planners::single_failures(topology_, {kinds.ranks, root})) {
+    for (planners::Failure& failure : planners::single_failures(topology_, {kinds.ranks, root, are_unlike})) {
       const bool is_link = failure.parts.nodes.empty();
       const bool is_rank = !is_link && topology_.node(failure.parts.nodes.front()).is_rank;
       if (is_link ? !kinds.links : is_rank ? !kinds.ranks : !kinds.nodes) continue;
@@ -186,11 +188,20 @@ Result<void> check_failures_exist(const Spec& spec) {
   return {};
 }
 
-/// Adds the units of one machine and collective.
+/// Adds the units of one machine, collective and matrix.
 Result<void> add_units(const Spec& spec, std::size_t machine, CollectiveKind kind, const Inner& inner, Key common,
                        std::vector<Unit>& units) {
   const Topology& topology = spec.machines[machine].topology;
   common.collective = to_string(kind);
+  std::vector<std::int64_t> blocks;
+  if (!common.matrix.empty()) {
+    auto traffic = load_traffic(common.matrix, topology.rank_count());
+    if (!traffic) {
+      return espalier::fail(traffic.error().code, fmt::format("{}: {}", topology.name(), traffic.error().message),
+                            traffic.error().help);
+    }
+    blocks = std::move(traffic->blocks);
+  }
   Rank root;
   if (has_root(kind)) {
     const auto found = find_root(topology, spec.root);
@@ -198,14 +209,14 @@ Result<void> add_units(const Spec& spec, std::size_t machine, CollectiveKind kin
     root = *found;
     common.root = topology.rank_name(root);
   }
-  for (FailureCase& failure : FailureLister(spec, topology).list(root)) {
+  for (FailureCase& failure : FailureLister(spec, topology).list(root, !blocks.empty())) {
     common.failure = failure.name;
     if ((units.size() + 1) * inner.count() > max_rows) {
       return espalier::fail(ErrorCode::too_large, fmt::format("the sweep has more than {} rows", max_rows),
                             "sweep fewer values at a time; files of rows can be merged");
     }
-    units.push_back({machine, std::move(failure.parts), std::move(failure.impossible), failure.alike, kind, root,
-                     inner.keys(common)});
+    units.push_back({machine, std::move(failure.parts), std::move(failure.impossible), failure.alike, kind, blocks,
+                     root, inner.keys(common)});
   }
   return {};
 }
@@ -226,7 +237,10 @@ Result<std::vector<Unit>> list_units(const Spec& spec) {
     common.profile = machine.profile;
     common.type = to_string(spec.type);
     for (const CollectiveKind kind : spec.collectives) {
-      if (auto added = add_units(spec, i, kind, inner, common, units); !added) return tl::unexpected(added.error());
+      for (const std::string& matrix : has_blocks(kind) ? spec.matrices : std::vector<std::string>{""}) {
+        common.matrix = matrix;
+        if (auto added = add_units(spec, i, kind, inner, common, units); !added) return tl::unexpected(added.error());
+      }
     }
   }
   std::ranges::stable_sort(units, {}, [](const Unit& unit) -> const Key& { return unit.keys.front(); });

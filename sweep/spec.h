@@ -39,6 +39,8 @@ struct FailureKinds {
 struct Spec {
   std::vector<Machine> machines;
   std::vector<CollectiveKind> collectives;
+  /// Of all_to_all, each in turn, as load_traffic (schedule/traffic/traffic_matrix.h) takes them; "": equal blocks.
+  std::vector<std::string> matrices = {""};
   std::string root;  ///< Of those that have one: a node, or a rank's number; empty for rank 0.
   /// Planners, or "auto": of all planners what simulates fastest; under a profile also NCCL's (planners/nccl/nccl.h)
   /// and "nccl": what it would pick of its own.
@@ -60,8 +62,8 @@ struct Spec {
 inline constexpr std::uint64_t max_rows = 50'000'000;
 
 /// All runs of a sweep, sorted by their keys whatever the order of the spec's values; equal ones once.
-/// Errors: invalid_input when a root is no rank, or a failure is on none of the machines; too_large past `max_rows`.
-/// Cost: that of find_alike per machine and root where failures are listed.
+/// Errors: invalid_input when a root is no rank, or a failure is on none of the machines; those of load_traffic;
+/// too_large past `max_rows`. Cost: that of find_alike per machine and root where failures are listed.
 Result<std::vector<Unit>> list_units(const Spec& spec);
 
 }  // namespace espalier::sweep

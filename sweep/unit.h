@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/id.h"
@@ -18,7 +19,8 @@ struct Unit {
   std::string impossible;   ///< Why nothing can run: the failure is not on this machine.
   std::uint64_t alike = 1;  ///< As Row::alike.
   CollectiveKind collective = CollectiveKind::all_reduce;
-  Rank root;  ///< On the whole machine; none where there is none.
+  std::vector<std::int64_t> blocks;  ///< The traffic matrix, row by row; empty: equal blocks.
+  Rank root;                         ///< On the whole machine; none where there is none.
   std::vector<Key> keys;
 };
 

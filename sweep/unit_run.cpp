@@ -38,7 +38,7 @@ std::vector<planners::Planner> planners_of(const Unit& unit, bool wants_auto) {
   std::vector<planners::Planner> planners;
   for (const planners::Planner& planner : planners::all_planners()) {
     const auto is_asked = [&](const Key& key) { return key.algorithm == planner.name; };
-    const bool is_of_auto = wants_auto && !planner.needs_matrix;
+    const bool is_of_auto = wants_auto && (!planner.needs_matrix || !unit.blocks.empty());
     if (is_of_auto || std::ranges::any_of(unit.keys, is_asked)) planners.push_back(planner);
   }
   if (unit.keys.front().profile.empty()) return planners;
@@ -74,7 +74,10 @@ Result<void> UnitRun::try_open() {
     }
     root = topology_->rank_of(node);
   }
-  auto collective = make_collective(unit_.collective, topology_->rank_count(), root);
+  if (!unit_.blocks.empty() && topology_->rank_count() != whole.rank_count()) {
+    return espalier::fail(ErrorCode::invalid_input, "a traffic matrix is of all ranks, and some of them have failed");
+  }
+  auto collective = make_collective(unit_.collective, topology_->rank_count(), root, unit_.blocks);
   if (!collective) return tl::unexpected(collective.error());
   collective_ = std::move(*collective);
   auto bound = planners::compute_bound(*topology_, collective_);
@@ -96,7 +99,7 @@ void UnitRun::open() {
 /// Machines past the size whose plans are written down.
 Result<void> UnitRun::plan_large() {
   const auto is_of_links = [&](const Key& key) { return model_of(spec_, key) == sim::ModelKind::link; };
-  if (has_profile() || topology_->rank_count() < planners::min_symmetric_ranks ||
+  if (has_profile() || collective_.has_matrix() || topology_->rank_count() < planners::min_symmetric_ranks ||
       !std::ranges::all_of(unit_.keys, is_of_links)) {
     return {};
   }

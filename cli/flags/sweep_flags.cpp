@@ -113,6 +113,10 @@ void SweepFlags::add_to(CLI::App& command) {
   list("-p,--parameter", parameters, "Values of a parameter of compact files; may be repeated", "NAME=VALUES")
       ->allow_extra_args(false);
   list("-c,--collectives", collectives, "Comma-separated, or all", "NAMES (all_reduce)");
+  list("--matrix", matrices,
+       "Unequal blocks of all_to_all: a file or a law (docs/traffic-matrices.md), or equal; may be repeated",
+       "FILE|LAW|equal")
+      ->allow_extra_args(false);
   list("-r,--root", root, "Root of those that have one: a rank's number or node", "RANK (0)");
   list("-a,--algorithms", algorithms, "Comma-separated: " + algorithm_names(), "NAMES (auto)");
   CLI::Option* const all_sizes = list("-s,--sizes", sizes, size_help, "SIZES");
@@ -149,6 +153,11 @@ std::optional<Error> SweepFlags::find_idle_list(const sweep::Spec& spec) const {
   if (!root.empty() && std::ranges::none_of(spec.collectives, has_root)) {
     return Error{ErrorCode::invalid_input, "--root: none of the collectives has a root", "leave --root out"};
   }
+  if (!matrices.empty() && std::ranges::none_of(spec.collectives, has_blocks)) {
+    return Error{ErrorCode::invalid_input,
+                 "--matrix: of the collectives only all_to_all has blocks that could be unequal",
+                 "sweep -c all_to_all, or leave --matrix out"};
+  }
   return std::nullopt;
 }
 
@@ -162,6 +171,8 @@ OrStop<sweep::Spec> SweepFlags::resolve(const Console& console) const {
   spec.algorithms = *names;
   spec.root = root;
   spec.without = without;
+  if (!matrices.empty()) spec.matrices = matrices;
+  std::ranges::replace(spec.matrices, "equal", "");
   bool good = true;
   Stop wrong;
   const auto take = [&](auto& member, auto value) {

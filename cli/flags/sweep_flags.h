@@ -29,6 +29,7 @@ struct SweepFlags {
   std::string profiles;  ///< Empty: each machine's own.
   std::string protocols;
   std::string copy_engines;
+  std::vector<std::string> matrices;
   std::vector<std::string> without;
   std::vector<std::string> slow;
   std::string failures;

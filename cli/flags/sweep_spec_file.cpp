@@ -55,15 +55,16 @@ class SpecReader {
   Result<void> take(const std::string& key, const YAML::Node& place, const YAML::Node& value) {
     if (key == "topologies") return take_each(flags_.topologies, key, value);
     if (key == "without") return take_each(flags_.without, key, value);
+    if (key == "matrix") return take_each(flags_.matrices, key, value);
     if (key == "slow") return take_each(flags_.slow, key, value);
     if (key == "scenarios") return take_each(flags_.scenarios, key, value);
     if (key == "parameters") return take_map(flags_.parameters, key, value, "{boxes: [2, 4, 8]}");
     if (key == "split" && value.IsScalar() && value.Scalar() == "all") return take_each(flags_.splits, key, value);
     if (key == "split") return take_map(flags_.splits, key, value, "all, or {tensor: [1, 2, 4]}");
-    constexpr std::array<std::string_view, 23> keys = {
+    constexpr std::array<std::string_view, 24> keys = {
         "collectives", "root",       "algorithms", "type",     "sizes",      "minbytes",  "maxbytes",  "stepfactor",
         "stepbytes",   "chunks",     "models",     "failures", "jitter",     "seeds",     "protocols", "copy_engines",
-        "profiles",    "topologies", "without",    "slow",     "parameters", "scenarios", "split"};
+        "profiles",    "topologies", "without",    "slow",     "parameters", "scenarios", "split",     "matrix"};
     const std::array<std::string*, 17> members = {
         &flags_.collectives,  &flags_.root,     &flags_.algorithms, &flags_.type,  &flags_.sizes,
         &flags_.begin,        &flags_.end,      &flags_.factor,     &flags_.step,  &flags_.chunks,
@@ -148,6 +149,10 @@ std::optional<Error> SweepFlags::find_beside_scenarios() const {
                                                                                    {"protocols", &protocols},
                                                                                    {"copy_engines", &copy_engines},
                                                                                    {"jitter", &jitters}}};
+  if (!matrices.empty()) {
+    return Error{ErrorCode::invalid_input, file + ": 'matrix' does not apply to a sweep over scenarios",
+                 "name it as 'matrix' of the scenario's experts"};
+  }
   const auto* const given = std::ranges::find_if(values, [](const auto& value) { return !value.second->empty(); });
   if (given == values.end()) return std::nullopt;
   return Error{

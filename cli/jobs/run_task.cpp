@@ -111,14 +111,24 @@ ScheduleSource source_for(const RunFlags& flags, const RunTask& task, bool is_on
   options.may_be_replaced = options.algorithm == "auto" && flags.trace.file.empty();
   options.shares_memory = is_one_machine && takes_shared_memory(task.transport);
   options.leaves_chunk_to_engine = true;  // The model's chunk is for links; memory and sockets have caches.
-  ScheduleSource advised = forecast::Advisor::source(std::make_shared<forecast::Advisor>(input.topology, options));
-  if (!input.schedule) return advised;
-  auto plan = std::make_shared<const Schedule>(std::move(*input.schedule));
-  return [plan, advised, given = planners::FixedPacing{task.chunk, task.ahead}](const Collective& collective,
-                                                                                Bytes size) -> Result<SourcedSchedule> {
-    if (!(collective == plan->collective)) return advised(collective, size);
-    // Rounds are of the plan's own chunk, which is for links.
-    return SourcedSchedule{plan, given.chunk.value_or(Bytes{}), false, given.ahead.value_or(0)};
+  const auto advise = [&] {
+    return forecast::Advisor::source(std::make_shared<forecast::Advisor>(input.topology, options));
+  };
+  ScheduleSource advised = advise();
+  if (input.schedule) {
+    auto plan = std::make_shared<const Schedule>(std::move(*input.schedule));
+    return [plan, advised, given = planners::FixedPacing{task.chunk, task.ahead}](
+               const Collective& collective, Bytes size) -> Result<SourcedSchedule> {
+      if (!(collective == plan->collective)) return advised(collective, size);
+      // Rounds are of the plan's own chunk, which is for links.
+      return SourcedSchedule{plan, given.chunk.value_or(Bytes{}), false, given.ahead.value_or(0)};
+    };
+  }
+  if (options.algorithm == "auto") return advised;
+  // The algorithm is for what is measured: what ranks agree on besides need not be of its kind.
+  options.algorithm = "auto";
+  return [advised, besides = advise(), kind = task.collective.kind](const Collective& collective, Bytes size) {
+    return collective.kind == kind ? advised(collective, size) : besides(collective, size);
   };
 }
 

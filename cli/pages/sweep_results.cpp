@@ -25,6 +25,7 @@ std::string circumstances_of(const sweep::Key& key) {
   add(" ", key.parameters);
   add(" without ", key.failure);
   add(", ", key.profile);
+  add(", matrix ", key.matrix);
   add(", root ", key.root);
   add(", chunks of ", key.chunk ? format_size(*key.chunk) : "");
   add(", model ", key.model == "link" ? "" : key.model);
@@ -44,13 +45,11 @@ double number_of(std::string_view text) {
   return under > 0 ? over / under : 0;
 }
 
-/// The bound of a collective as bus bandwidth; 0 without one.
+/// The bound of a row as bus bandwidth; 0 without one. The factor from algbw is the row's own: a matrix has another.
 double bound_of(const sweep::Row& row) {
-  const auto kind = parse_collective(row.key.collective);
-  const auto collective = kind ? make_collective(*kind, row.figures->ranks, std::nullopt)
-                               : Result<Collective>(tl::unexpected(kind.error()));
   const double time_per_byte = number_of(row.figures->bound);
-  return collective && time_per_byte > 0 ? to_double(collective->busbw_factor()) / time_per_byte : 0;
+  if (time_per_byte <= 0 || row.figures->algbw <= 0) return 0;
+  return row.figures->busbw / row.figures->algbw / time_per_byte;
 }
 
 compare::Measurement measurement_of(const sweep::Row& row) {

@@ -47,7 +47,7 @@ constexpr std::array documents = {
     "probe-plan/1",
     "explain-measured/1",
     "explain-scenario/1",
-    "sweep/2",
+    "sweep/3",
     "topology/1",
     "machines/1",
     "schemas/1",

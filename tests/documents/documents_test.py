@@ -38,7 +38,7 @@ DOCUMENTS = {
     "espalier/tune/1": ["tune dgx1v-nvlink all_gather -b 64K -e 4M"],
     "espalier/degrade/1": ["topo degrade dgx1v-nvlink all_gather -s 1M", "topo degrade rtx4090-pcie"],
     "espalier/designs/1": ["compare-designs dgx1v-nvlink rtx4090-pcie -c all_gather -s 1M"],
-    "espalier/sweep/2": ["sweep rtx4090-pcie -a ring -s 1M"],
+    "espalier/sweep/3": ["sweep rtx4090-pcie -a ring -s 1M"],
     "espalier/sweep-count/1": ["sweep rtx4090-pcie -a ring -s 1M --dry-run"],
     "espalier/group-bounds/1": ["bound dgx1v all_gather --groups-of 4"],
     "espalier/topology/1": ["topo show dgx1v", "topo validate dgx1v-degraded"],

@@ -175,7 +175,7 @@ VERBS = {
                "--chunks": ["--chunks", "1K"], "--models": ["--models", "fair"], "--protocols": ["--protocols", "ll"],
                "--copy-engines": ["--copy-engines", "1"], "--profiles": ["--profiles", "nccl-ampere"], "--without": ["--without", "gpu0-gpu1"],
                "--slow": ["--slow", "port=0.5"], "--failures": ["--failures", "links"], "--jitter": ["--jitter", "5%"],
-               "--seeds": ["--seeds", "4,5"], "--spec": ["--spec", "sweep.yaml"], "--out": ["-o", "out.csv"],
+               "--seeds": ["--seeds", "4,5"], "--matrix": ["--matrix", "zipf:1"], "--spec": ["--spec", "sweep.yaml"], "--out": ["-o", "out.csv"],
                "--resume": ["--resume"], "--shard": ["--shard", "1/2"], "--jobs": ["-j", "1"], "--timings": ["--timings"],
                "--dry-run": ["--dry-run"], "--scenario": ["--scenario", "job.yaml"], "--split": ["--split", "all"]}, {
         "range": (["cluster.yaml", "-a", "ring", "-b", "1K", "-e", "64K"], {"--stepfactor": ["-f", "2"]}),
@@ -183,6 +183,8 @@ VERBS = {
         "rooted": (["cluster.yaml", "-c", "broadcast", "-a", "ring", "-s", "4K"],
                    {"--shard": ["--shard", "2/2"], "--spec": "the command line says all that a file could"}),
         "jitter": (["cluster.yaml", "-a", "ring", "-s", "4K,8K", "--jitter", "5%"], {}),
+        "blocks": (["cluster.yaml", "-c", "all_to_all", "-a", "pairwise", "-s", "4K"],
+                   {"--shard": ["--shard", "2/2"], "--spec": "the command line says all that a file could"}),
         "file": (["cluster.yaml", "-a", "ring", "-s", "4K,8K", "-o", "one.csv", "--resume"], {"--resume": "already there"}),
         "scenarios": (["--scenario", "step.yaml", "--split", "pipeline=1,2"], {"--split": ["--split", "tensor=1"], "--shard": ["--shard", "2/2"]}),
         "resumed scenarios": (["--scenario", "job.yaml", "-o", "steps.csv", "--resume"], {"--resume": "already there", "--shard": "the row is there already", "--scenario": "already there"}),

@@ -93,6 +93,11 @@ class Asking(unittest.TestCase):
         self.assertIn("there is no folder there", done.stderr)
         self.assertIn("mkdir -p there", done.stderr)
 
+    def test_algorithms_that_plan_one_collective_alone_run(self):
+        for question in ("all_to_all -a pairwise", "all_gather -a bruck", "broadcast -a packing",
+                         "all_to_all -a pairwise --matrix zipf:1"):
+            self.ask(f"espalier run one-host -p ranks=3 {question} -s 4K -n 1 -w 0")
+
     def test_a_sweep_names_the_machine_that_failed(self):
         done = self.ask("espalier sweep rtx4090-pcie -c all_gather -a ring -s 1M --without gpu0-cpu0 -o rows.csv", None)
         self.assertIn("rtx4090-pcie, ring: ", done.stdout)

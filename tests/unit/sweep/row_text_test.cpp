@@ -27,6 +27,7 @@ Row random_row(Random& random) {
              random_text(random),
              random_text(random),
              "broadcast",
+             random.below(2) == 0 ? "" : "zipf:0.7,seed=3",
              "gpu0",
              "float",
              "ring",
@@ -114,10 +115,10 @@ TEST(RowText, SaysWhichLineIsNoRow) {
   };
   const std::string line = row_text(row, csv);
   EXPECT_EQ(message(line), "read");
-  EXPECT_EQ(message("a,b\n"), "r.csv:2: the line is no row of espalier/sweep/2");
+  EXPECT_EQ(message("a,b\n"), "r.csv:2: the line is no row of espalier/sweep/3");
   std::string other = line;
-  other.replace(other.find("sweep/2"), 7, "sweep/1");
-  EXPECT_EQ(message(other), "r.csv:2: the row is not of schema espalier/sweep/2");
+  other.replace(other.find("sweep/3"), 7, "sweep/1");
+  EXPECT_EQ(message(other), "r.csv:2: the row is not of schema espalier/sweep/3");
   other = line;
   other.replace(other.find("failed"), 6, "felled");
   EXPECT_EQ(message(other), "r.csv:2: 'felled' is no status");
@@ -125,9 +126,9 @@ TEST(RowText, SaysWhichLineIsNoRow) {
   other.replace(other.find("20000"), 5, "-1");
   EXPECT_EQ(message(other), "r.csv:2: '-1' is no jitter_ppm");
   EXPECT_EQ(read_rows("x,y\n", RowFormat::csv, "r.csv").error().message,
-            "r.csv:1: the columns are not those of espalier/sweep/2");
+            "r.csv:1: the columns are not those of espalier/sweep/3");
   EXPECT_EQ(read_rows("{}\n", RowFormat::json_lines, "r.jsonl").error().message,
-            "r.jsonl:1: the line is no row of espalier/sweep/2");
+            "r.jsonl:1: the line is no row of espalier/sweep/3");
   EXPECT_TRUE(read_rows(good + "x\n", RowFormat::csv, "r.csv").error().message.starts_with("r.csv:")) << good;
 }
 

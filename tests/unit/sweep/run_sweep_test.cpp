@@ -132,6 +132,37 @@ TEST(RunSweep, ProfilesCountTheirCosts) {
   EXPECT_EQ(rows[3].figures->busbw, rows[3].figures->algbw * 3 / 4);
 }
 
+TEST(RunSweep, MatricesAreOfAllToAllAlone) {
+  Spec spec;
+  spec.machines.push_back({*generate_torus({{4}, {}}), "", "", nullptr, {}});
+  spec.collectives = {CollectiveKind::all_gather, CollectiveKind::all_to_all};
+  spec.algorithms = {"pairwise", "ring"};
+  spec.sizes = {Bytes{1 << 20}};
+  spec.matrices = {"pairs:0-1", ""};
+  spec.failures.ranks = true;
+  const auto units = list_units(spec);
+  ASSERT_TRUE(units) << units.error().message;
+  std::map<std::string, double> busbw;
+  std::size_t refused = 0;
+  for (const Row& row : run_all(spec, *units, 2)) {
+    EXPECT_TRUE(row.key.matrix.empty() || row.key.collective == "all_to_all");
+    // Ranks of a torus are alike, but not what they send.
+    EXPECT_EQ(row.alike, row.key.failure.empty() || !row.key.matrix.empty() ? 1U : 4U) << describe(row.key);
+    if (!row.key.matrix.empty() && !row.key.failure.empty())
+      refused += row.reason.find("all ranks") != std::string::npos ? 1U : 0U;
+    if (row.figures && row.key.failure.empty() && row.key.algorithm == "pairwise") {
+      busbw[row.key.collective + " " + row.key.matrix] = row.figures->busbw;
+    }
+  }
+  EXPECT_EQ(refused, 2 * 4U);
+  // One message to a neighbour has the cable (and its way round) for itself; busbw of it is algbw.
+  ASSERT_EQ(busbw.size(), 2U);
+  EXPECT_GT(busbw.at("all_to_all pairs:0-1"), 0);
+  EXPECT_NE(busbw.at("all_to_all pairs:0-1"), busbw.at("all_to_all "));
+  spec.matrices = {"pairs:0-9"};
+  EXPECT_TRUE(list_units(spec).error().message.starts_with("torus-4: ")) << list_units(spec).error().message;
+}
+
 TEST(RunSweep, ProtocolsAndEnginesAreThoseOfSimulate) {
   Spec spec;
   spec.machines.push_back({*generate_torus({{4}, {}}), "", "", nullptr, {}});

@@ -51,7 +51,7 @@ TEST(ScenarioRows, SayWhatIsWrongWithThem) {
   EXPECT_EQ(error_of_row(scenario_row("1", "-2")), "'-2' is no tensor");
   EXPECT_EQ(error_of_row(scenario_row("1", "", "nan")), "'nan' is no time");
   Cells other = scenario_row("1", "");
-  other[0] = "espalier/sweep/2";
+  other[0] = "espalier/sweep/3";
   EXPECT_EQ(error_of_row(other), "the row is not of schema espalier/scenario-sweep/2");
   Cells silent = scenario_row("1", "", "");
   silent.back() = "";
