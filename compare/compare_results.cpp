@@ -249,6 +249,20 @@ Result<void> check_ranks(const Measurements& a, const Measurements& b, std::vect
   return fail(ErrorCode::invalid_input, what, "simulate the machine that was measured, or its part with --ranks");
 }
 
+/// Unequal parts are those of the collective. A file of another tool does not say its own.
+Result<void> check_shares(const Measurements& a, const Measurements& b, std::vector<std::string>& notes) {
+  if (a.shares == b.shares) return {};
+  const Measurements& silent = a.shares.empty() ? a : b;
+  const Measurements& other = a.shares.empty() ? b : a;
+  if (silent.shares.empty() && silent.origin != "simulation" && silent.origin != "run") {
+    notes.push_back(
+        fmt::format("{} does not say how unequal its parts were: taken as those of {}", silent.file, other.file));
+    return {};
+  }
+  return fail(ErrorCode::invalid_input, fmt::format("{} and {} are of other blocks or shards", a.file, b.file),
+              "compare runs of one --matrix or --shares");
+}
+
 }  // namespace
 
 Result<ResultsComparison> compare_results(const Measurements& a, const Measurements& b, const std::string& algorithm) {
@@ -262,6 +276,7 @@ Result<ResultsComparison> compare_results(const Measurements& a, const Measureme
   note_wrong_data(a, result.notes);
   note_wrong_data(b, result.notes);
   if (auto checked = check_ranks(a, b, result.notes); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_shares(a, b, result.notes); !checked) return tl::unexpected(checked.error());
   const Times times_a = times_of(left, right);
   Times times_b = times_of(right, left);
   for (const auto& [key, values] : times_a) {

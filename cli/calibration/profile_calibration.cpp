@@ -167,6 +167,7 @@ OrStop<void> ProfileCalibration::add(const Console& console, const TableSource& 
                               source.algorithm, source.file),
                   "leave it out"});
   }
+  if (const auto equal = check_equal(measured, "a profile's calibration"); !equal) return tl::unexpected(equal.error());
   const auto sizes = sizes_by_collective(measured, loaded->topology);
   if (!sizes) return tl::unexpected(sizes.error());
   Table& table = tables_.emplace_back(Table{source, loaded->topology.name(), {}});

@@ -123,19 +123,24 @@ class RunPlanner {
     }
     const auto key = std::tuple(row.collective, row.root, fmt::format("{}", fmt::join(file.shares, ",")), algorithm);
     if (const auto known = planned_.find(key); known != planned_.end()) return known->second;
-    auto planned = plan(CollectiveFlags{row.collective, row.root, std::get<2>(key)}, algorithm, place);
+    auto planned = plan(CollectiveFlags{row.collective, row.root, ""}, file.shares, algorithm, place);
     if (planned) planned_.emplace(key, *planned);
     return planned;
   }
 
-  Result<Planned> plan(CollectiveFlags flags, const std::string& algorithm, const std::string& place) {
+  Result<Planned> plan(CollectiveFlags flags, const std::vector<std::int64_t>& shares, const std::string& algorithm,
+                       const std::string& place) {
     const auto within = [&](const Error& error) {
       return tl::unexpected(Error{error.code, place + ": " + error.message, error.help});
     };
     const auto kind = parse_collective(flags.name);
     if (!kind) return within(kind.error());
     if (!has_root(*kind)) flags.root.clear();
-    const auto collective = flags.resolve(topology_);
+    auto collective = flags.resolve(topology_);
+    if (collective && !shares.empty()) {
+      const auto root = has_root(*kind) ? std::optional(collective->root) : std::nullopt;
+      collective = make_collective(*kind, topology_.rank_count(), root, shares);
+    }
     if (!collective) return within(collective.error());
     // A file may name what `auto` took: a variant of the packing, say "packing/h2t3".
     if (algorithm != "auto" && !algorithm.starts_with("packing/")) {

@@ -19,6 +19,7 @@ compare::Measurements predicted_rows(const Simulation& simulation) {
   predicted.file = "predicted";
   predicted.origin = "simulation";
   predicted.topology = simulation.topology->name();
+  predicted.shares = simulation.collective.shares;
   for (const forecast::CandidateRun& result : simulation.results) {
     compare::Measurement row;
     row.collective = to_string(simulation.collective.kind);

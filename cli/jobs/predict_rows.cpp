@@ -26,7 +26,22 @@ Result<Collective> default_collective(const std::string& name, const Topology& t
   return collective;
 }
 
+Result<Collective> with_shares_of(const compare::Measurements& rows, Collective collective) {
+  if (rows.shares.empty()) return collective;
+  const auto root = has_root(collective.kind) ? std::optional(collective.root) : std::nullopt;
+  auto unequal = make_collective(collective.kind, collective.rank_count, root, rows.shares);
+  if (unequal) return unequal;
+  return fail(unequal.error().code, rows.file + ": " + unequal.error().message, unequal.error().help);
+}
+
+OrStop<void> check_equal(const compare::Measurements& rows, const std::string& what) {
+  if (rows.shares.empty()) return {};
+  return stop({ErrorCode::unsupported, rows.file + " is of unequal blocks or shards, and " + what + " takes equal ones",
+               "espalier compare MACHINE " + rows.file + " predicts them as they are"});
+}
+
 Bytes predictable_size(Bytes size, const Collective& collective) {
+  if (!collective.shares.empty()) return {std::max(size.count / element_size, std::int64_t{1}) * element_size};
   const std::int64_t whole = element_size * (has_root(collective.kind) ? 1 : collective.rank_count);
   return {std::max(size.count / whole * whole, size.count < whole ? element_size : whole)};
 }
@@ -67,8 +82,11 @@ OrStop<compare::Measurements> predict_rows(const Console& console, const Topolog
   forecast::RunOptions options;
   options.profile = std::make_shared<const forecast::Software>(profile);
   for (const auto& [name, of_collective] : *sizes) {
-    const auto collective = default_collective(name, topology);
+    const auto named = default_collective(name, topology);
+    if (!named) return stop(named.error());
+    const auto collective = with_shares_of(rows, *named);
     if (!collective) return stop(collective.error());
+    predicted.shares = collective->shares;
     const auto candidates = plan_shown(
         console, {.machine = &topology, .collective = *collective, .algorithms = *algorithms, .how = options});
     if (!candidates) return stop(candidates.error());

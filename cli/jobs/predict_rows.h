@@ -15,6 +15,13 @@ namespace espalier::cli {
 /// The collective of that name on all ranks, of the first one where it has a root. Errors: invalid_input.
 Result<Collective> default_collective(const std::string& name, const Topology& topology);
 
+/// The collective with the file's shards or blocks, where they are unequal. Errors: invalid_input, such as where they
+/// are of another number of ranks.
+Result<Collective> with_shares_of(const compare::Measurements& rows, Collective collective);
+
+/// Refuses rows of unequal shards or blocks, for `what` takes equal ones. Errors: unsupported.
+OrStop<void> check_equal(const compare::Measurements& rows, const std::string& what);
+
 /// The nearest size below that is a whole number of elements of four bytes for every rank, and at least one element.
 Bytes predictable_size(Bytes size, const Collective& collective);
 

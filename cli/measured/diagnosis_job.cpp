@@ -22,6 +22,7 @@ std::map<std::vector<std::uint32_t>, compare::Measurements> by_members(const com
     compare::Measurements& part = parts[row.members];
     part.file = table.file;
     part.origin = table.origin;
+    part.shares = table.shares;
     part.rows.push_back(row);
   }
   return parts;

@@ -25,6 +25,7 @@ std::string algorithm_of(const compare::Measurement& row, const std::string& oth
 
 OrStop<std::vector<diagnose::Evidence>> evidence_of(const compare::Measurements& table, const Topology& tested,
                                                     const std::string& ranks, const std::string& algorithm) {
+  if (const auto equal = check_equal(table, "diagnose"); !equal) return tl::unexpected(equal.error());
   if (const auto checked = sizes_by_collective(table, tested); !checked) return tl::unexpected(checked.error());
   std::map<diagnose::Question, std::map<std::int64_t, std::vector<double>>> series;
   for (const compare::Measurement& row : table.rows) {

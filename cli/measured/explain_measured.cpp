@@ -195,7 +195,7 @@ OrStop<MeasuredExplanation> explain_file(const Console& console, const MeasuredQ
   if (input.schedule) {
     if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
   }
-  const auto collective = input.schedule ? input.schedule->collective : flags.resolve_collective(input.topology);
+  auto collective = input.schedule ? input.schedule->collective : flags.resolve_collective(input.topology);
   if (!collective) return usage(collective.error());
   auto files = load_measured(console, {question.file}, collective->kind);
   if (!files) return tl::unexpected(files.error());
@@ -203,6 +203,10 @@ OrStop<MeasuredExplanation> explain_file(const Console& console, const MeasuredQ
   if (const auto idle =
           find_idle_option(question.command, mode_of_file(file.timeline.has_value(), input.schedule.has_value())))
     return usage(*idle);
+  if (!file.timeline && !input.schedule) {
+    collective = with_shares_of(file.rows, *std::move(collective));
+    if (!collective) return stop(collective.error());
+  }
   MeasuredExplanation explanation;
   explanation.topology = &input.topology;
   explanation.collective = *collective;

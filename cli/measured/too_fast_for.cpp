@@ -20,7 +20,8 @@ std::optional<ImpossibleTime> find_impossible(const Topology& machine, const com
     if (row.size.count < 1 || !(row.seconds > 0)) continue;
     const auto [known, is_new] = per_byte.emplace(row.collective, 0);
     if (is_new) {
-      const auto collective = default_collective(row.collective, machine);
+      auto collective = default_collective(row.collective, machine);
+      if (collective) collective = with_shares_of(measured, *std::move(collective));
       const auto bound =
           collective ? planners::compute_bound(machine, *collective) : tl::unexpected(collective.error());
       if (bound) known->second = to_double(bound->time_per_byte);

@@ -54,7 +54,7 @@ struct Measurements {
   std::string file;                   ///< As named by the caller.
   std::string origin;                 ///< "simulation", "run", "nccl-tests", "osu" ...
   std::string topology;               ///< Name of the topology; may be empty.
-  std::vector<std::int64_t> shares;   ///< Of unequal shards; empty: equal.
+  std::vector<std::int64_t> shares;   ///< Of unequal shards, or a traffic matrix row by row; empty: equal.
   std::vector<Measurement> rows;      ///< In file order.
   std::vector<std::string> warnings;  ///< What a reader should know before trusting the rows, with file:line.
 };

@@ -51,6 +51,8 @@ class ResultsReader {
         read = read_ranks();
       } else if (key == "shares") {
         read = read_shares();
+      } else if (key == "matrix") {
+        read = read_array(json_, [this] { return read_shares(); });
       } else if (key == "results") {
         read = read_rows();
       } else {

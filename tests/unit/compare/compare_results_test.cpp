@@ -36,6 +36,15 @@ TEST(ReadResults, TakesWhatSimulateAndRunWrite) {
   EXPECT_EQ(row.line, 2U);
 }
 
+TEST(ReadResults, TakesAMatrixRowByRow) {
+  const auto runs = read_results(
+      R"({"schema": "espalier/results/1", "collective": "all_to_all", "ranks": 2, "matrix": [[1, 2], [0, 5]],
+  "results": [{"size": 1024, "algorithm": "lp", "time": 1e-5}]})",
+      "run.json");
+  ASSERT_TRUE(runs.has_value()) << runs.error().message;
+  EXPECT_EQ(runs->shares, (std::vector<std::int64_t>{1, 2, 0, 5}));
+}
+
 Measurement make_row(std::int64_t size, std::string algorithm, double seconds) {
   Measurement row;
   row.collective = "all_reduce";
@@ -50,6 +59,23 @@ Measurements make_file(std::string name, std::vector<Measurement> rows) {
   file.file = std::move(name);
   file.rows = std::move(rows);
   return file;
+}
+
+TEST(CompareResults, UnequalPartsAreNotHeldAgainstOthers) {
+  Measurements a = make_file("a", {make_row(8, "ring", 11)}), b = make_file("b", {make_row(8, "ring", 10)});
+  a.origin = "simulation";
+  b.origin = "run";
+  a.shares = b.shares = {3, 1, 1};
+  EXPECT_TRUE(compare_results(a, b).has_value());
+  b.shares = {1, 3, 1};
+  EXPECT_EQ(compare_results(a, b).error().message, "a and b are of other blocks or shards");
+  b.shares = {};
+  EXPECT_FALSE(compare_results(a, b));
+  b.origin = "nccl-tests";  // Whose output does not say it.
+  const auto noted = compare_results(a, b);
+  ASSERT_TRUE(noted.has_value());
+  ASSERT_EQ(noted->notes.size(), 1U);
+  EXPECT_EQ(noted->notes[0], "b does not say how unequal its parts were: taken as those of a");
 }
 
 TEST(CompareResults, ErrorsAreRelativeToTheSecondFile) {
