@@ -132,8 +132,9 @@ def main():
     flags = parser.parse_args()
     with open(flags.runs, newline="", encoding="utf-8") as file:
         table = list(csv.DictReader(file))
-    found, _ = training.predict(flags.espalier, table, sys.stderr.isatty(), flags.calls)
+    found, refused = training.predict(flags.espalier, table, sys.stderr.isatty(), flags.calls)
     rows = [(training.source_of(row["id"]), answer["question"], training.measured(row)) for row, answer in found]
+    print(f"{len(rows)} rows, {len(refused)} not expressed", file=sys.stderr)
     at, begin, slopes, off = fit(flags.espalier, rows, flags.rounds)
     shipped = residuals(flags.espalier, rows, [1.0] * len(VALUES))
     fitted = residuals(flags.espalier, rows, [math.exp(x) for x in at])

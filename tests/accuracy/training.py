@@ -423,8 +423,9 @@ def main():
         for source, figures in summary["sources"].items():
             tau = "-" if figures["tau"] is None else f"{figures['tau']:.2f}"
             print(f"{source:16} {figures['rows']:5} {figures['median']:7.3f} {figures['mape']:6.1%} {tau:>6}")
-        print(f"all: {summary['rows']} rows, median factor {summary['median']:.3f}, mape {summary['mape']:.1%}; of {summary['pairs']} pairs over 5 % apart "
-              f"{summary['pairs_right']:.1%} named right" if found else "nothing was expressed")
+        right = f"; of {summary['pairs']} pairs over 5 % apart {summary['pairs_right']:.1%} named right" if summary["pairs"] else ""
+        print(f"all: {summary['rows']} rows, median factor {summary['median']:.3f}, mape {summary['mape']:.1%}{right}" if found
+              else "nothing was expressed")
         for entry in summary["not_expressed"]:
             print(f"not expressed: {entry['rows']} of {entry['source']}: {entry['why']}")
     if flags.rows:

@@ -81,8 +81,8 @@ Topology star(std::int64_t switch_backplane, std::int64_t rank_backplane, bool c
   std::vector<Link> links;
   for (std::size_t i = 0; i < 4; ++i) {
     nodes[i].id = "r" + std::to_string(i);
-    links.push_back({NodeId(i), NodeId(4), {10}});
-    links.push_back({NodeId(4), NodeId(i), {10}});
+    links.push_back({NodeId(i), NodeId(4), {{10}}});
+    links.push_back({NodeId(4), NodeId(i), {{10}}});
   }
   nodes[0].bandwidth = {rank_backplane};
   nodes[4].id = "s";
