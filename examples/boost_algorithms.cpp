@@ -1,6 +1,5 @@
+#include <espalier/topology.h>
 #include <fmt/format.h>
-#include <topology/boost_graph.h>
-#include <topology/yaml/read_topology.h>
 
 #include <algorithm>
 #include <boost/graph/betweenness_centrality.hpp>

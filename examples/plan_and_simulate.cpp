@@ -1,8 +1,7 @@
+#include <espalier/planner.h>
+#include <espalier/simulate.h>
+#include <espalier/topology.h>
 #include <fmt/format.h>
-#include <planners/bounds/bound.h>
-#include <planners/planner.h>
-#include <sim/simulate.h>
-#include <topology/yaml/read_topology.h>
 
 // Plans an all-gather on a machine by spanning-tree packing and holds its simulated time against the bound.
 int main(int argc, char** argv) {

@@ -1,13 +1,10 @@
 // Runs an all_reduce with other processes. Start one of these per rank:
 //   ESPALIER_SECRET=something-long run_all_reduce RANK WORLD HOST PORT
+#include <espalier/communicator.h>
+#include <espalier/topology.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
-
-#include "engine/communicator/communicator.h"
-#include "engine/rendezvous/secret.h"
-#include "forecast/advisor.h"
-#include "topology/generate/generate.h"
 
 int main(int argc, char** argv) {
   if (argc != 5) return 2;

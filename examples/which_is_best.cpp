@@ -1,11 +1,8 @@
+#include <espalier/planner.h>
+#include <espalier/schedule.h>
+#include <espalier/simulate.h>
+#include <espalier/topology.h>
 #include <fmt/format.h>
-#include <planners/bounds/bound.h>
-#include <planners/pacing_search.h>
-#include <planners/planner.h>
-#include <schedule/bound.h>
-#include <schedule/loads.h>
-#include <sim/simulate.h>
-#include <topology/yaml/read_topology.h>
 
 #include <memory>
 #include <vector>

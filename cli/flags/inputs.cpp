@@ -17,17 +17,6 @@
 namespace espalier::cli {
 namespace {
 
-/// The folder of the shipped machines: beside the build folder of a checkout, or in the installation.
-std::filesystem::path shipped_folder() {
-  std::error_code status;
-  const auto binary = std::filesystem::read_symlink("/proc/self/exe", status).parent_path();
-  for (const char* relative : {"../share/espalier/configs", "../../configs", "../configs"}) {
-    auto folder = (binary / relative).lexically_normal();
-    if (std::filesystem::exists(folder / "espalier.schema.json", status)) return folder;
-  }
-  return {};
-}
-
 /// Whether a file's first bytes look like a plan: an object with the version key of the schedule's JSON form.
 bool looks_like_plan(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -42,7 +31,7 @@ std::string resolve_path(const std::string& argument) {
   if (argument == "-" || argument.find('/') != std::string::npos || std::filesystem::exists(argument, status)) {
     return argument;
   }
-  const auto shipped = shipped_folder() / (argument + ".yaml");
+  const auto shipped = std::filesystem::path(shipped_folder()) / (argument + ".yaml");
   return std::filesystem::exists(shipped, status) ? shipped.string() : argument;
 }
 
@@ -95,13 +84,6 @@ Result<void> restrict_ranks(TopologyReading& reading, const std::string& list) {
   return {};
 }
 
-/// A file beside the machine's own is named by a path from there.
-void find_profile_beside(TopologyReading& reading, const std::filesystem::path& folder) {
-  const bool is_file =
-      reading.profile.find('/') != std::string::npos || reading.profile.find(".y") != std::string::npos;
-  if (is_file && reading.profile.front() != '/') reading.profile = (folder / reading.profile).string();
-}
-
 /// Whether an input can be read only once: standard input, or a pipe such as that of `<(...)`.
 bool is_stream(const std::string& path) {
   std::error_code status;
@@ -119,7 +101,7 @@ Result<TopologyReading> read_text(const std::string& text, const std::string& pa
   const std::string name = path == "-" ? "<stdin>" : shown;
   TopologyReading reading =
       is_read ? read_topology_text(text, name, base, *parameters) : read_topology_file(path, *parameters);
-  find_profile_beside(reading, base.empty() ? "." : base);
+  find_profile_beside(reading, base.empty() ? "." : base.string());
   add_findings(reading, name, flags.strict);
   if (auto restricted = restrict_ranks(reading, flags.ranks); !restricted) return tl::unexpected(restricted.error());
   return reading;
@@ -232,28 +214,8 @@ Result<std::string> read_whole(const Console& console, const std::string& path) 
   return text;
 }
 
-ShippedFile find_shipped(const std::string& argument, const std::string& folder) {
-  std::error_code status;
-  if (argument.find('/') != std::string::npos || std::filesystem::exists(argument, status)) return {argument, argument};
-  const auto shipped = shipped_folder() / folder / (argument + ".yaml");
-  if (!std::filesystem::exists(shipped, status)) return {argument, argument};
-  return {shipped.string(), "configs/" + folder + "/" + argument + ".yaml"};
-}
-
-std::string shipped_file(const std::string& name) { return (shipped_folder() / name).string(); }
-
 bool is_shipped_machine(const std::string& name) {
   return name != "-" && name.find('/') == std::string::npos && resolve_path(name) != name;
-}
-
-std::vector<std::string> shipped_names(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code status;
-  for (const auto& entry : std::filesystem::directory_iterator(shipped_folder() / folder, status)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem());
-  }
-  std::ranges::sort(names);
-  return names;
 }
 
 std::vector<std::string> shipped_machines() { return shipped_names(""); }

@@ -10,6 +10,8 @@
 
 #include "base/result.h"
 #include "cli/output/console.h"
+#include "espalier/machine.h"
+#include "espalier/shipped.h"
 #include "planners/symmetric/repaired_plan.h"
 #include "schedule/schedule.h"
 #include "topology/yaml/read_topology.h"
@@ -89,23 +91,8 @@ tl::expected<Input, InputFailure> load_input(const Console& console, const Topol
 /// The exit code of a failure, shown now unless it has been.
 ExitCode refuse(const Console& console, const InputFailure& failure);
 
-/// A file that a flag names, and how it is shown to the user.
-struct ShippedFile {
-  std::string path;
-  std::string shown;
-};
-
-/// The file itself where there is one, or the one of that name in a folder of the shipped configurations.
-ShippedFile find_shipped(const std::string& argument, const std::string& folder);
-
-/// Where a file of the shipped configurations is.
-std::string shipped_file(const std::string& name);
-
 /// Whether the name is that of a machine that ships with the command, and of no file here.
 bool is_shipped_machine(const std::string& name);
-/// Names of the files in a folder of the shipped configurations, sorted.
-std::vector<std::string> shipped_names(const std::string& folder);
-
 /// Names of the machines that ship with the command, sorted.
 std::vector<std::string> shipped_machines();
 

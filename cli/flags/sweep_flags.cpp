@@ -5,6 +5,7 @@
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/sizes.h"
 #include "cli/jobs/chosen_profile.h"
+#include "espalier/software.h"
 #include "schedule/collective.h"
 #include "sweep/spec_values.h"
 
@@ -46,7 +47,7 @@ OrStop<void> add_under_profiles(const Machine& machine, const std::string& param
                     "--copy-engines does not apply with the profile " + name + ": it says that itself",
                     "add --profiles ideal to count links alone"});
     }
-    auto chosen = find_profile(name, is_own ? "the machine's profile" : "--profiles");
+    auto chosen = read_software(name, is_own ? "the machine's profile" : "--profiles");
     if (!chosen) return usage(chosen.error());
     added.profile = chosen->shown;
     added.launch = chosen->launch;

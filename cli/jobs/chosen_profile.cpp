@@ -2,55 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "base/suggest.h"
-#include "cli/flags/inputs.h"
-#include "profile/read_profile.h"
+#include "espalier/software.h"
 
 namespace espalier::cli {
-namespace {
-
-constexpr const char* folder = "profiles";
-
-/// The file and the launch of "nccl-hopper:one-process", "my/own.yaml" and "own.yaml:graph".
-struct Named {
-  ShippedFile file;
-  std::string launch;
-};
-
-Named take_apart(const std::string& name) {
-  const std::size_t colon = name.rfind(':');
-  const std::string file = name.substr(0, colon);
-  return {find_shipped(file, folder), colon == std::string::npos ? std::string() : name.substr(colon + 1)};
-}
-
-Error unknown(const ShippedFile& file, const std::string& who) {
-  std::vector<std::string> names = shipped_names(folder);
-  names.emplace_back("ideal");
-  std::vector<std::string_view> views(names.begin(), names.end());
-  return {ErrorCode::invalid_input, who + ": there is no profile or file '" + file.shown + "'",
-          suggest(file.shown, views)};
-}
-
-}  // namespace
-
-Result<forecast::Software> find_profile(const std::string& name, const std::string& who) {
-  const Named named = take_apart(name);
-  std::error_code status;
-  if (!std::filesystem::exists(named.file.path, status)) return tl::unexpected(unknown(named.file, who));
-  profile::ProfileReading reading = profile::read_profile_file(named.file.path);
-  if (!reading.profile) {
-    const Diagnostic& first = reading.diagnostics.front();
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{}:{}:{}: {}", named.file.shown, first.place.line, first.place.column, first.message),
-                first.help);
-  }
-  forecast::Software chosen{reading.profile->name, *std::move(reading.profile), {}, {}};
-  const auto launch = chosen.profile.launch(named.launch);
-  if (!launch) return fail(launch.error().code, who + ": " + launch.error().message, launch.error().help);
-  chosen.launch = *launch;
-  if (!named.launch.empty()) chosen.shown += ":" + named.launch;
-  return chosen;
-}
 
 void ProfileFlags::add_version_to(CLI::App& command) {
   command
@@ -96,7 +50,7 @@ Result<std::shared_ptr<const forecast::Software>> ProfileFlags::resolve(const Co
     return fail(ErrorCode::invalid_input, fmt::format("{} does not apply with a profile: it says that itself", flag),
                 "leave it out, or write a profile of your own");
   }
-  auto chosen = find_profile(wanted, name.empty() ? "the machine's profile" : "--profile");
+  auto chosen = read_software(wanted, name.empty() ? "the machine's profile" : "--profile");
   if (!chosen) return tl::unexpected(chosen.error());
   if (!version.empty()) {
     const auto number = profile::version_number(version);

@@ -10,10 +10,6 @@
 
 namespace espalier::cli {
 
-/// The profile of a name as --profile takes it, "nccl-hopper" or "own.yaml:graph". `who` stands before messages.
-/// Requires: a name that is not empty and not "ideal". Errors: as ProfileFlags::resolve.
-Result<forecast::Software> find_profile(const std::string& name, const std::string& who);
-
 /// --profile: what software adds to the links (docs/profiles.md).
 struct ProfileFlags {
   std::string name;

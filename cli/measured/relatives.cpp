@@ -12,6 +12,7 @@
 #include "cli/jobs/predict_rows.h"
 #include "cli/measured/too_fast_for.h"
 #include "compare/compare_results.h"
+#include "espalier/software.h"
 
 namespace espalier::cli {
 namespace {
@@ -163,7 +164,7 @@ std::vector<Variant> other_machines(const Variant& of) {
     flags.argument = name;
     auto machine = load_machine(silent, flags);
     if (!machine || machine->topology.rank_count() != of.topology->rank_count() || machine->profile.empty()) continue;
-    const auto software = find_profile(machine->profile, "the machine's profile");
+    const auto software = read_software(machine->profile, "the machine's profile");
     if (!software) continue;
     const auto shared = std::make_shared<const forecast::Software>(*software);
     const Variant other{

@@ -18,6 +18,7 @@
 #include "cli/reports/calibrate_output.h"
 #include "cli/verbs/commands.h"
 #include "compare/compare_results.h"
+#include "espalier/software.h"
 #include "profile/profile_values.h"
 #include "schedule/json/schedule_json.h"
 #include "schedule/verify/verify.h"
@@ -135,7 +136,7 @@ ExitCode write_outcome(const Console& console, const std::string& output, const 
 
 /// --profile: the values of a profile instead of those of the topology.
 ExitCode calibrate_profile(const Console& console, const CalibrateFlags& flags, bool leave_out) {
-  const auto chosen = find_profile(flags.profile, "--profile");
+  const auto chosen = read_software(flags.profile, "--profile");
   if (!chosen) return console.refuse_usage(chosen.error());
   const profile::Profile& given = chosen->profile;
   ProfileCalibration tables;

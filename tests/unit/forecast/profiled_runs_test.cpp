@@ -83,7 +83,7 @@ TEST(CandidateRuns, WhereOnlyNcclIsThereWhatItPicksIsChosen) {
 TEST(ProfiledRuns, RingIsItsClosedForm) {
   const Topology topology = machine("dgx-h100-nvls");  // 450 GB/s into one switch
   const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_reduce), planners::nccl_planners());
-  ProfiledRuns::Options options{plain_profile(), {1'000'000}, {}, 4, {}, sim::ModelKind::link, {}};
+  ProfiledRuns::Options options{plain_profile(), {{1'000'000}}, {}, 4, {}, sim::ModelKind::link, {}};
   ProfiledRuns runs(topology, candidates, options);
   for (const std::int64_t size : {std::int64_t{8} << 10, std::int64_t{8} << 20}) {
     const auto run = runs.run("nccl/ring", {size});
@@ -105,7 +105,7 @@ TEST(ProfiledRuns, NoSchedulePassesThatBreaksARule) {
   candidates.made.clear();
   candidates.made.push_back({"half", half, planners::ChunkModel(half, topology)});
   candidates.made.push_back({"whole", whole, planners::ChunkModel(whole, topology)});
-  ProfiledRuns profiled(topology, candidates, {plain_profile(), {1'000'000}, {}, 4, {}, sim::ModelKind::link, {}});
+  ProfiledRuns profiled(topology, candidates, {plain_profile(), {{1'000'000}}, {}, 4, {}, sim::ModelKind::link, {}});
   CandidateRuns on_links(topology, candidates, {});
   const auto refused = profiled.run("half", {1 << 20});
   ASSERT_FALSE(refused);

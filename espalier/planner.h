@@ -1,0 +1,7 @@
+#pragma once
+
+// Planners, bounds, and what an own planner is made of (planners/README.md).
+#include "planners/bounds/bound.h"   // IWYU pragma: export
+#include "planners/chooser.h"        // IWYU pragma: export
+#include "planners/pacing_search.h"  // IWYU pragma: export
+#include "planners/planner.h"        // IWYU pragma: export
