@@ -29,7 +29,7 @@ class Generation {
     for (const Column& seed : limits_.seeds) add(seed);
     warm_up();
     if (limits_.max_height != 0) return run_below_height();
-    for (std::uint32_t round = 0; round < limits_.rounds; ++round) {
+    for (std::uint32_t round = 0; round < limits_.rounds && has_work_left(); ++round) {
       if (!master_.solve()) break;
       const Prices prices = master_prices();
       tell(round + 1, prices);
@@ -51,6 +51,8 @@ class Generation {
 
  private:
   using Prices = std::vector<double>;
+
+  [[nodiscard]] bool has_work_left() const { return master_.work() <= limits_.max_work; }
 
   /// Whether the program reaches all but the allowed part of what any prices met allow.
   [[nodiscard]] bool is_near() const {
@@ -104,12 +106,13 @@ class Generation {
 
   ColumnSolution finished() {
     if (solution_.attained) solution_.reached = solution_.limit;
+    solution_.work = master_.work();
     solution_.found = std::move(columns_);
     return std::move(solution_);
   }
 
   ColumnSolution run_below_height() {
-    for (std::uint32_t round = 0; round < limits_.rounds; ++round) {
+    for (std::uint32_t round = 0; round < limits_.rounds && has_work_left(); ++round) {
       if (!master_.solve()) return finished();
       const Prices prices = master_prices();
       tell(round + 1, prices);
@@ -252,7 +255,7 @@ class Generation {
     for (const double price : excess_prices) {
       master_.set_excess_price(price);
       for (std::uint32_t round = 0; round < flatten_rounds; ++round) {
-        if (!master_.solve()) return;
+        if (!has_work_left() || !master_.solve()) return;
         if (!improve_shallow(master_prices())) break;
       }
       if (!master_.solve()) return;

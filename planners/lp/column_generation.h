@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -93,8 +94,10 @@ struct ColumnLimits {
   bool cheapest_first = false;     ///< Shallow columns come when the cheapest bring no more: sooner at the optimum.
   std::optional<Rational> wanted;  ///< A solution of less throughput is not made shallow.
   std::uint32_t max_height = 0;    ///< No higher columns, where not 0: the solution is then good, not proven best.
-  double gap = 0;                  ///< Stops with a solution that may miss twice this part of the limit, where not 0.
-  std::span<const Column> seeds;   ///< Columns to begin with. Requires: all groups in it, or some warm rounds.
+  /// Stops with the best limit so far once the master program has cost so much (RestrictedMaster::work).
+  std::int64_t max_work = std::numeric_limits<std::int64_t>::max();
+  double gap = 0;                 ///< Stops with a solution that may miss twice this part of the limit, where not 0.
+  std::span<const Column> seeds;  ///< Columns to begin with. Requires: all groups in it, or some warm rounds.
   std::function<void(const ColumnRound&)> on_round;  ///< Told when a round begins; changes nothing but the time.
 };
 
@@ -112,6 +115,7 @@ struct ColumnSolution {
   std::vector<Part> parts;         ///< Columns with positive amounts; empty unless attained, or stopped at a gap.
   Rational reached;                ///< What `parts` carry: the limit, or less where stopped at a gap.
   std::vector<Column> found;       ///< All columns that were met.
+  std::int64_t work = 0;           ///< What the master program has cost (RestrictedMaster::work).
 };
 
 /// Solves a program by column generation: Clp proposes, exact arithmetic decides. Deterministic; stops at the limits

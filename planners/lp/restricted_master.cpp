@@ -104,6 +104,7 @@ void RestrictedMaster::hand_over() {
   const std::vector<double> upper(costs.size(), infinite);
   clp_->addColumns(static_cast<int>(costs.size()), lower.data(), upper.data(), costs.data(), starts.data(), rows.data(),
                    values.data());
+  entry_count_ += static_cast<std::int64_t>(rows.size());
   handed_over_ = variables_.size();
 }
 
@@ -121,12 +122,18 @@ void RestrictedMaster::set_excess_price(double price) {
 bool RestrictedMaster::solve() {
   hand_over();
   clp_->primal(1);
+  count_pivots();
   return clp_->status() == 0;
 }
 
 bool RestrictedMaster::solve_again() {
   clp_->dual(1);
+  count_pivots();
   return clp_->status() == 0;
+}
+
+void RestrictedMaster::count_pivots() {
+  work_ += (1 + std::int64_t{clp_->numberIterations()}) * (entry_count_ + row_count_);
 }
 
 double RestrictedMaster::throughput() const { return -clp_->objectiveValue() * load_scale_ / scale_; }
@@ -179,6 +186,8 @@ std::optional<RestrictedMaster::Exact> RestrictedMaster::exact() const {
     }
   }
   if (basic.size() != right.size()) return std::nullopt;
+  const auto size = static_cast<std::int64_t>(basic.size());
+  work_ += size * size * size;
   const std::optional<ExactSystem> system = ExactSystem::factor(std::move(matrix));
   if (!system) return std::nullopt;
 

@@ -70,10 +70,11 @@ class Thinning {
     std::vector<ColumnSolution::Part> taken;
     const std::uint32_t max_rounds = std::min(std::max(wanted_.enough, fewest / 2) + 1, round_limit);
     for (std::uint32_t round = 1; round < fewest && fewest > wanted_.enough && round <= max_rounds; ++round) {
+      if (is_spent()) break;
       std::optional<Rest> next;
       for (const bool is_balanced : {true, false}) {
         const std::vector<Column> chosen = choose(rest, is_balanced);
-        if (chosen.empty()) return best;
+        if (chosen.empty()) return with_work(std::move(best));
         Rational amount = 0;
         next = take(rest, chosen, amount);
         if (!next) continue;
@@ -98,10 +99,17 @@ class Thinning {
       }
       if (rest.throughput == 0 || is_last) break;
     }
-    return best;
+    return with_work(std::move(best));
   }
 
  private:
+  [[nodiscard]] bool is_spent() const { return work_ > wanted_.max_work; }
+
+  [[nodiscard]] ColumnSolution with_work(ColumnSolution solution) const {
+    solution.work += work_;
+    return solution;
+  }
+
   [[nodiscard]] bool is_large() const { return program_.family.size() * program_.capacity.size() >= large_program; }
 
   /// Whether parts of the throughput have so fine a common divisor that trees could not have whole weights.
@@ -171,7 +179,7 @@ class Thinning {
     for (std::size_t r = 0; r < loads.size(); ++r) {
       if (loads[r] > 0) amount = std::min(amount, Rational(rest.room[r] / loads[r]));
     }
-    for (int step = 0; step < max_steps && amount > 0; ++step) {
+    for (int step = 0; step < max_steps && amount > 0 && !is_spent(); ++step) {
       Rest next = left_of(rest, loads, amount);
       if (next.throughput == 0) return next;
       complete(next);
@@ -221,7 +229,7 @@ class Thinning {
     }
   }
 
-  /// Solves what is left.
+  /// Solves what is left, as far as there is work left to do.
   void complete(Rest& rest) {
     for (const Rational& value : rest.room) rest.scale = lcm(rest.scale, BigInteger(denominator(value)));
     MasterProgram program = program_;
@@ -234,7 +242,9 @@ class Thinning {
     limits.seeds = known_;
     limits.shallow = true;
     limits.wanted = rest.throughput * rest.scale;
+    limits.max_work = std::max<std::int64_t>(0, wanted_.max_work - work_);
     rest.solution = generate_columns(program, oracle_, limits);
+    work_ += rest.solution.work;
     columns_seen_ += rest.solution.found.size();
     known_ = cheapest_.columns;
     keep_cheapest(rest.solution.found);
@@ -282,6 +292,7 @@ class Thinning {
   PricedColumns<BigInteger> cheapest_;  ///< At the whole's prices, by group.
   std::vector<Column> known_;
   std::size_t columns_seen_ = 0;
+  std::int64_t work_ = 0;
 };
 
 }  // namespace

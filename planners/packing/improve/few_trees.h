@@ -12,6 +12,9 @@ namespace espalier::planners {
 struct FewTrees {
   std::uint32_t enough = 2;      ///< Columns per group.
   std::uint32_t max_height = 0;  ///< Trees may get as high as this, or as high as the solution's.
+  /// What the programs of what is left may cost together (ColumnSolution::work), or little more: a few seconds. Whole
+  /// machines need a thousandth of it; one without symmetry may have hundreds of resources and of trees.
+  std::int64_t max_work = 1'000'000'000;
 };
 
 /// The most columns of one group.
@@ -23,7 +26,8 @@ std::uint32_t max_columns(const ColumnSolution& solution);
 /// with which the rest can still be completed; what is left is a program of the same kind with less room. That weight
 /// is found by Newton's method on the prices that prove the rest too small. So one star over p equal planes of
 /// switches, whose N-1 edges p does not divide, takes almost all of its root's data, and the rest is one tree more.
-/// All in exact numbers. Requires: an attained solution of the oracle's program.
+/// All in exact numbers. The work of the result is that of the solution and of what this solves.
+/// Requires: an attained solution of the oracle's program.
 ColumnSolution with_fewer_trees(const OrbitGraph& orbits, const TreeOracle& oracle, const ColumnSolution& solution,
                                 const FewTrees& wanted);
 

@@ -110,6 +110,38 @@ TEST(FewTrees, AsGoodForAllReduce) {
   }
 }
 
+/// Counted work ends the search, by no more than one program later, and what there is by then is as good.
+TEST(FewTrees, EndsWhenItsWorkIsSpent) {
+  Random random(73);
+  std::size_t ended = 0;
+  for (int round = 0; round < 12; ++round) {
+    SCOPED_TRACE(round);
+    const Topology topology = *generate_random(
+        {.ranks = random.between(8, 14), .switches = random.between(0, 2), .extra = 20, .seed = random.next()});
+    const OrbitGraph orbits = make_orbit_graph(topology, true, Symmetry::none);
+    const TreeOracle oracle(orbits, all_reduce_groups(orbits));
+    const ColumnSolution best = generate_columns(oracle.program(), oracle, {.shallow = true});
+    ASSERT_TRUE(best.attained);
+    EXPECT_GT(best.work, 0);
+    const auto thin = [&](std::int64_t max_work) {
+      return with_fewer_trees(orbits, oracle, best, {.enough = 1, .max_height = 0, .max_work = max_work});
+    };
+    const ColumnSolution free = thin(FewTrees{}.max_work);
+    const std::int64_t half = (free.work - best.work) / 2;
+    const ColumnSolution few = thin(half);
+    EXPECT_LE(few.work - best.work, half + best.work);
+    EXPECT_LE(few.work, free.work);
+    EXPECT_LE(few.parts.size(), best.parts.size());
+    EXPECT_GE(few.parts.size(), free.parts.size());
+    ended += few.work < free.work ? 1U : 0U;
+    Rational carried = 0;
+    for (const ColumnSolution::Part& part : few.parts) carried += part.amount;
+    EXPECT_EQ(carried, best.limit);
+    EXPECT_LE(thin(0).work, few.work);
+  }
+  EXPECT_GT(ended, 6U);
+}
+
 /// Balancing keeps a tree a tree of the same height, and at equal prices spreads it: a star over two planes takes both.
 TEST(TreeBalance, SpreadsAStarOverPlanes) {
   const Topology topology = test::switch_planes(5, 2);
