@@ -64,6 +64,12 @@ class CandidateRuns {
   /// The same with jitter and a seed of its own: what was chosen stays chosen. Under a profile the options' count.
   Result<CandidateRun> run(const std::string& algorithm, Bytes size, const sim::Conditions& conditions);
 
+  /// What ran under a profile, in the same setting, at another size and cut. Requires: a profile.
+  Result<sim::Report> run_in(const profile::CostedNetwork& setting, const planners::Candidate& candidate, Bytes size,
+                             const Pacing& pacing) {
+    return profiled().run_in(setting, candidate, size, pacing);
+  }
+
   /// What functions that choose ask; without the jitter that is to come. Lives as long as these runs.
   planners::CandidateTimes& times();
   /// The fastest at a size, with the trials of all; where only NCCL's own schedules are there, what NCCL would pick.

@@ -464,6 +464,17 @@ Result<ProfiledRun> ProfiledRuns::run_fastest(const planners::Candidate& candida
   return ProfiledRun{&candidate, option.pair.shape, option.pair.protocol, option.setting, *std::move(report), {}};
 }
 
+Result<sim::Report> ProfiledRuns::run_in(const profile::CostedNetwork& setting, const planners::Candidate& candidate,
+                                         Bytes size, const Pacing& pacing) {
+  std::unique_lock lock(mutex_);
+  const auto found = std::ranges::find_if(made_, [&](const auto& made) {
+    return made.second.setting == &setting && made.second.pair.candidate == &candidate;
+  });
+  if (found == made_.end()) return tl::unexpected(no_costs(options_.profile, candidate.planner));
+  lock.unlock();
+  return simulate(found->second, size, pacing);
+}
+
 Result<ProfiledRun> ProfiledRuns::run(const std::string& algorithm, Bytes size) {
   if (algorithm == "auto") {
     const bool is_any = std::ranges::any_of(candidates_.made, [&](const auto& each) { return competes(each); });

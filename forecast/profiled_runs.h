@@ -51,6 +51,11 @@ class ProfiledRuns : public planners::CandidateTimes {
   /// that name. Errors: unsupported when there is none, or none that the profile has costs for.
   Result<ProfiledRun> run(const std::string& algorithm, Bytes size);
 
+  /// A candidate in a setting that it ran in, cut so, at any size. Errors: those of the simulation; unsupported where
+  /// it never ran in that.
+  Result<sim::Report> run_in(const profile::CostedNetwork& setting, const planners::Candidate& candidate, Bytes size,
+                             const Pacing& pacing);
+
   /// All but NCCL's own.
   [[nodiscard]] bool competes(const planners::Candidate& candidate) const override;
   /// Software adds to every hop, so that fewer of them may win whatever loads say.

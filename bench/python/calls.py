@@ -3,7 +3,7 @@
 
     PYTHONPATH=build/bench/python:build/bench/bench/python bench/python/calls.py [--turns N] [--calls N] [--json FILE]
 
-`simulate` of a ring of four ranks, which was simulated before; `Communicator.all_reduce` of two ranks of this machine, in numpy's memory,
+`simulate` of a ring of four ranks, which was simulated before, with the chunks told; `Communicator.all_reduce` of two ranks of this machine, in numpy's memory,
 beside Communicator::all_reduce of a second job of the same two processes, in the same memory. Times are the median and the lower
 quartile over all calls of all turns but the first of each; the difference is the median over turns of what the turn's medians differ by,
 with the interval that holds the median of such turns with 95 % probability.
@@ -51,10 +51,11 @@ def timed(calls, call):
 
 def measure_simulations(turns, calls):
     plan = espalier.plan(espalier.Topology.generate("ring", [4]), "all_reduce", algorithm="ring")
+    run = espalier.simulate(plan, 2**20)
     in_cpp, results = cpp_calls.PlanSimulation(plan.to_json()), ([], [])
     for _ in range(turns):
-        results[0].append(timed(calls, lambda: espalier.simulate(plan, 2**20))[1:])
-        results[1].append(in_cpp.times(2**20, calls)[1:])
+        results[0].append(timed(calls, lambda: espalier.simulate(plan, 2**20, chunk=run.chunk, ahead=run.ahead))[1:])
+        results[1].append(in_cpp.times(2**20, run.chunk, run.ahead, calls)[1:])
     return summary(*results)
 
 

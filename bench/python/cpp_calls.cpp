@@ -11,7 +11,6 @@
 
 #include "engine/communicator/communicator.h"
 #include "forecast/advisor.h"
-#include "planners/pacing_search.h"
 #include "schedule/json/schedule_json.h"
 #include "sim/simulate.h"
 #include "topology/generate/generate.h"
@@ -41,37 +40,25 @@ std::vector<double> time_calls(int times, Call call) {
   return seconds;
 }
 
-/// As espalier.simulate of a schedule that was simulated before: the cut is chosen anew, then the run's busbw.
+/// As espalier.simulate of a schedule that was simulated before, with its chunks told: the run, and its busbw.
 class PlanSimulation {
  public:
   explicit PlanSimulation(const std::string& json)
       : plan_(checked(read_plan(json, "plan"))),
-        chunks_(plan_.schedule, plan_.topology),
         simulator_(checked(sim::Simulator::make(plan_.schedule, plan_.topology))) {}
 
-  std::vector<double> times(std::int64_t size, int times) const {
+  std::vector<double> times(std::int64_t size, std::int64_t chunk, std::uint32_t ahead, int times) const {
     return time_calls(times, [&] {
       sim::Options options;
       options.size = {size};
-      const Pacing pacing = find_pacing(options);
-      options.set(pacing);
+      options.set(Pacing{{chunk}, ahead});
       const sim::Report report = checked(simulator_.run(options));
       if (report.busbw(plan_.schedule.collective) <= 0) throw std::runtime_error("nothing was simulated");
     });
   }
 
  private:
-  Pacing find_pacing(sim::Options options) const {
-    const auto evaluate = [&](const Pacing& pacing, Picoseconds deadline) {
-      options.set(pacing);
-      return simulator_.run_until(options, deadline);
-    };
-    const RunReport best = checked(planners::find_best_pacing(chunks_, options.size, {}, evaluate));
-    return {best.chunk, best.ahead};
-  }
-
   PlanFile plan_;
-  planners::ChunkModel chunks_;
   sim::Simulator simulator_;
 };
 

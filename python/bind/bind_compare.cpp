@@ -11,6 +11,7 @@
 #include "compare/read/read_run.h"
 #include "forecast/candidate_runs.h"
 #include "forecast/entrants.h"
+#include "forecast/size_curve.h"
 #include "profile/read_profile.h"
 #include "schedule/timeline/chrome_trace.h"
 
@@ -99,23 +100,37 @@ class ProfiledSimulation {
     candidates_.made.front().is_verified = true;
     const forecast::RunOptions how{.model = value_of(sim::parse_model(model)), .profile = software_of(path, launch)};
     runs_ = std::make_unique<forecast::CandidateRuns>(*topology_, candidates_, how);
+    const auto search = [this](Bytes size) {
+      return runs_->run(candidate().planner, size).map([](forecast::CandidateRun run) {
+        return forecast::SizedRun{std::move(run.report), run.setting, std::move(run.protocol)};
+      });
+    };
+    curve_ = std::make_unique<forecast::SizeCurve>(
+        search, [this](const forecast::SizedRun& like, Bytes size, const Pacing& pacing) {
+          return runs_->run_in(*like.setting, candidate(), size, pacing);
+        });
+    search_ = search;
   }
 
   /// (report, protocol).
   py::tuple run(std::int64_t size) {
-    std::optional<Result<forecast::CandidateRun>> run;
+    std::optional<Result<forecast::SizedRun>> run;
     {
       const py::gil_scoped_release release;
-      run = runs_->run(candidates_.made.front().planner, Bytes{size});
+      run = forecast::is_for_curves(candidate().chunks, Bytes{size}) ? curve_->at({size}) : search_({size});
     }
     auto done = value_of(std::move(*run));
     return py::make_tuple(std::move(done.report), done.protocol);
   }
 
  private:
+  [[nodiscard]] const planners::Candidate& candidate() const { return candidates_.made.front(); }
+
   std::shared_ptr<const Topology> topology_;
   planners::Candidates candidates_;
   std::unique_ptr<forecast::CandidateRuns> runs_;
+  forecast::SizeCurve::Search search_;
+  std::unique_ptr<forecast::SizeCurve> curve_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "forecast/size_curve.h"
 #include "planners/pacing_search.h"
 #include "python/bind/bindings.h"
 #include "schedule/parts.h"
@@ -12,7 +13,8 @@
 namespace espalier::python {
 namespace {
 
-/// A schedule made ready to be simulated at many sizes.
+/// A schedule made ready to be simulated at many sizes. Where nothing is told of chunks and no timeline is asked for,
+/// sizes between powers of two are on a forecast::SizeCurve.
 class PreparedSimulation {
  public:
   /// Errors: of a schedule that breaks a rule.
@@ -29,12 +31,19 @@ class PreparedSimulation {
   PreparedSimulation& operator=(const PreparedSimulation&) = delete;
 
   sim::Report run(std::int64_t size, std::optional<std::int64_t> chunk, std::optional<std::uint32_t> ahead,
-                  const std::string& model, bool timeline) const {
+                  const std::string& model, bool timeline) {
     sim::Options options;
     options.size = {size};
     options.model = value_of(sim::parse_model(model));
     const py::gil_scoped_release release;
-    options.set(choose_pacing(options, chunk, ahead));
+    const bool is_free = !chunk && !ahead && forecast::is_for_curves(chunks_, options.size);
+    if (!is_free) {
+      options.set(choose_pacing(options, chunk, ahead));
+    } else {
+      sim::Report report = value_of(curve_of(options.model).at(options.size)).report;
+      if (!timeline) return report;
+      options.set({report.chunk, report.ahead});
+    }
     options.record_timeline = timeline;
     return value_of(simulator_.run(options));
   }
@@ -54,26 +63,59 @@ class PreparedSimulation {
       : topology_(plan.topology),
         schedule_(plan.schedule),
         chunks_(schedule_, *topology_),
-        simulator_(value_of(sim::Simulator::make_unverified(schedule_, *topology_))) {}
+        simulator_(value_of(sim::Simulator::make_unverified(schedule_, *topology_))),
+        of_links_(make_curve(sim::ModelKind::link)),
+        fair_(make_curve(sim::ModelKind::fair)) {}
 
-  Pacing find_pacing(sim::Options options, std::optional<std::int64_t> chunk,
-                     std::optional<std::uint32_t> ahead) const {
+  std::unique_ptr<forecast::SizeCurve> make_curve(sim::ModelKind model) const {
+    const auto run = [this, model](Bytes size, const Pacing& pacing) {
+      sim::Options options;
+      options.size = size;
+      options.model = model;
+      options.set(pacing);
+      return simulator_.run(options);
+    };
+    const auto search = [this, model, run](Bytes size) -> Result<forecast::SizedRun> {
+      sim::Options options;
+      options.size = size;
+      options.model = model;
+      const auto pacing = search_pacing(options, {});
+      if (!pacing) return tl::unexpected(pacing.error());
+      return run(size, *pacing).map([](sim::Report report) {
+        return forecast::SizedRun{std::move(report), nullptr, {}};
+      });
+    };
+    return std::make_unique<forecast::SizeCurve>(
+        search, [run](const forecast::SizedRun&, Bytes size, const Pacing& pacing) { return run(size, pacing); });
+  }
+
+  [[nodiscard]] forecast::SizeCurve& curve_of(sim::ModelKind model) {
+    return model == sim::ModelKind::link ? *of_links_ : *fair_;
+  }
+
+  [[nodiscard]] Pacing find_pacing(const sim::Options& options, std::optional<std::int64_t> chunk,
+                                   std::optional<std::uint32_t> ahead) const {
     planners::FixedPacing fixed;
     if (chunk) fixed.chunk = Bytes{*chunk};
     fixed.ahead = ahead;
+    return value_of(search_pacing(options, fixed));
+  }
+
+  [[nodiscard]] Result<Pacing> search_pacing(sim::Options options, const planners::FixedPacing& fixed) const {
     const auto evaluate = [&](const Pacing& pacing, Picoseconds deadline) {
       options.set(pacing);
       return simulator_.run_until(options, deadline);
     };
     const auto best = planners::find_best_pacing(chunks_, options.size, fixed, evaluate);
-    if (!best) throw ErrorRaised(best.error());
-    return {best->chunk, best->ahead};
+    if (!best) return tl::unexpected(best.error());
+    return Pacing{best->chunk, best->ahead};
   }
 
   std::shared_ptr<const Topology> topology_;
   Schedule schedule_;
   planners::ChunkModel chunks_;
   sim::Simulator simulator_;
+  std::unique_ptr<forecast::SizeCurve> of_links_, fair_;
 };
 
 /// Whether two networks differ in their ranks at most.

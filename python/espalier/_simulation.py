@@ -17,14 +17,23 @@ _MOST_KEPT = 20_000  # Transfers.
 
 
 def _prepare(schedule):
-    """(simulator, bound) of a schedule, which never changes."""
+    """(simulator, bound, simulators under profiles) of a schedule, which never changes."""
     found = _prepared.get(schedule)
     if found is None:
         root = int(schedule.root) if schedule.root is not None else None
-        found = Simulator(schedule), bound(schedule.topology, schedule.collective, root, schedule.shares, schedule.matrix)
+        found = Simulator(schedule), bound(schedule.topology, schedule.collective, root, schedule.shares, schedule.matrix), {}
         if len(schedule.transfers) <= _MOST_KEPT:
             _prepared[schedule] = found
     return found
+
+
+def _prepare_profiled(schedule, under_profiles, profile, model):
+    """A simulator under a profile, read anew where its file has changed."""
+    path, launch = find_profile(profile)
+    key = path, os.stat(path).st_mtime_ns, launch, model
+    if key not in under_profiles:
+        under_profiles[key] = _espalier.ProfiledSimulator(schedule, path, launch, model)
+    return under_profiles[key]
 
 
 class Simulation:
@@ -114,8 +123,8 @@ def _simulation(report, simulator, limit, protocol=None):
 
 def _simulate_together(schedules, size, chunk, ahead, model):
     prepared = [_prepare(schedule) for schedule in schedules]
-    reports = _espalier._run_together([simulator for simulator, _ in prepared], parse_size(size), *_counts(chunk, ahead), model)
-    return Table(_simulation(report, simulator, limit) for report, (simulator, limit) in zip(reports, prepared))
+    reports = _espalier._run_together([simulator for simulator, _, _ in prepared], parse_size(size), *_counts(chunk, ahead), model)
+    return Table(_simulation(report, simulator, limit) for report, (simulator, limit, _) in zip(reports, prepared))
 
 
 def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timeline=False, profile=None):
@@ -128,6 +137,10 @@ def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timelin
     `timeline`, `spans` is a structured numpy array. The GIL is released. With a `profile` (a shipped one's name or a file, and
     after a colon how calls are launched) the software's costs are added, and `protocol` says which one was the fastest.
     Raises espalier.Error for a schedule that `verify` finds wrong.
+
+    Many sizes cost little: chunks are searched for at powers of two. Between two of them a schedule is cut as at one or the other, and its
+    time lies on the straight line between its runs at both; the lower of the two lines counts, so times never fall there. With
+    `chunk`, `ahead` or `timeline` the very size is run, and where whole transfers take long to simulate it always is.
 
     >>> from espalier import Topology, plan
     >>> ring = plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring")
@@ -151,8 +164,8 @@ def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timelin
         schedules = [as_schedule(each) for each in schedule]
         runs = [_simulate_together(schedules, each, chunk, ahead, model) for each in sizes]
     else:
-        simulator, limit = _prepare(schedule)
-        profiled = None if profile is None else _espalier.ProfiledSimulator(schedule, *find_profile(profile), model)
+        simulator, limit, under_profiles = _prepare(schedule)
+        profiled = None if profile is None else _prepare_profiled(schedule, under_profiles, profile, model)
         runs = []
         for each in sizes:
             protocol = None

@@ -1,4 +1,5 @@
 """Networks."""
+import functools
 import json
 import os
 import pathlib
@@ -10,12 +11,18 @@ from .errors import Error
 Topology = _espalier.Topology
 
 
+_HERE = os.path.dirname(os.path.realpath(__file__))
+
+
 def _shipped_folder():
-    here = pathlib.Path(__file__).resolve().parent
-    told = os.environ.get("ESPALIER_CONFIGS")
-    for folder in ([pathlib.Path(told)] if told else []) + [here / "configs", here.parent / "configs"]:
-        if folder.is_dir():
-            return folder
+    return _shipped_folder_of(os.environ.get("ESPALIER_CONFIGS"))
+
+
+@functools.lru_cache(maxsize=16)
+def _shipped_folder_of(told):
+    for folder in ([told] if told else []) + [os.path.join(_HERE, "configs"), os.path.join(os.path.dirname(_HERE), "configs")]:
+        if os.path.isdir(folder):
+            return pathlib.Path(folder)
     return None
 
 
@@ -41,9 +48,9 @@ def find_profile(name):
         return "", ""
     name, _, launch = str(name).partition(":")
     folder = _shipped_folder()
-    for path in (pathlib.Path(name), *([folder / "profiles" / f"{name}.yaml"] if folder else [])):
-        if path.is_file():
-            return str(path), launch
+    for path in (name, *([f"{folder}/profiles/{name}.yaml"] if folder else [])):
+        if os.path.isfile(path):
+            return path, launch
     raise Error("unavailable", f"there is no profile {name!r}", "docs/profiles.md names those that are shipped")
 
 

@@ -19,6 +19,7 @@ class Error(Exception):
     """
 
     def __init__(self, code, message, help="", rank=None):
+        help = help.replace("raise --timeout", "raise timeout=")  # The command's option is an argument here.
         super().__init__(f"{message} ({help})" if help else message)
         self.code, self.message, self.help, self.rank = code, message, help, rank
 

@@ -430,5 +430,43 @@ class WrongPlaces(unittest.TestCase):
         self.assertEqual(machine.without("gpu0-gpu1").to_yaml(), machine.without(["gpu0-gpu1"]).to_yaml())
 
 
+class ManySizes(unittest.TestCase):
+    """Sizes between powers of two are not searched each for itself."""
+
+    CASES = [("dgx1v", "all_reduce", "packing", None), ("dgx1v", "all_reduce", "ring", None), ("dgx1v", "all_reduce", "ring", "nccl-volta"),
+             ("dgx1v-degraded", "all_gather", "packing", "nccl-volta"), ("mi250", "reduce_scatter", "packing", None),
+             ("dgx-a100-x2", "all_reduce", "tree", None), ("dgx-a100-x2", "all_to_all", "pairwise", "nccl-ampere")]
+
+    def test_times_never_fall_and_keep_to_the_bound(self):
+        for machine, collective, algorithm, profile in self.CASES:
+            plan = espalier.plan(Topology.load(machine), collective, algorithm)
+            sizes = sorted({4 * (1 + number * 2**23 // 1000) for number in range(500)} | {4 * int(1.03**power) for power in range(500)})
+            runs = espalier.simulate(plan, sizes, profile=profile)
+            times = [run.picoseconds for run in runs]
+            self.assertEqual(times, sorted(times), (machine, collective, algorithm, profile))
+            self.assertLessEqual(max(run.of_bound for run in runs), 1)
+
+    def test_between_powers_it_is_about_what_that_size_takes(self):
+        for machine, collective, algorithm, profile in self.CASES:
+            if profile is not None:
+                continue
+            plan = espalier.plan(Topology.load(machine), collective, algorithm)
+            for size in (5 << 10, 5 << 17, 11 << 21):
+                run, itself = espalier.simulate(plan, size), espalier.simulate(plan, size, timeline=True)
+                self.assertLess(abs(run.time / itself.time - 1), 0.04, (machine, collective, algorithm, size))
+                self.assertLess(abs(run.link_busy - itself.link_busy).max(), 0.04 * itself.time)
+                self.assertEqual((run.size, run.chunk, run.ahead), (size, itself.chunk, itself.ahead))
+
+    def test_what_was_asked_before_changes_nothing(self):
+        plan = espalier.plan(Topology.load("dgx1v"), "all_gather", "packing")
+        sizes = [4_000_000, 2**20, 1_500_000, 2**22, 3_000_000, 1_048_580]
+        alone = [espalier.simulate(pickle.loads(pickle.dumps(plan)), size).picoseconds for size in sizes]
+        self.assertEqual([run.picoseconds for run in espalier.simulate(plan, sizes)], alone)
+        self.assertEqual([espalier.Simulator(plan).run(size).picoseconds for size in reversed(sizes)], alone[::-1])
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            simulator = espalier.Simulator(plan)
+            self.assertEqual([run.picoseconds for run in pool.map(simulator.run, sizes)], alone)
+
+
 if __name__ == "__main__":
     unittest.main()
