@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the Python examples of README.md, docs/python.md and docs/torch.md, each as a program of its own."""
+"""Runs the Python examples of README.md and of the pages on Python and PyTorch, each as a program of its own."""
 import os
 import pathlib
 import re
@@ -14,7 +14,7 @@ ALONE = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_POR
 
 class Documents(unittest.TestCase):
     def test_examples(self):
-        for document, least in (("README.md", 1), ("docs/python.md", 2), ("docs/torch.md", 1)):
+        for document, least in (("README.md", 1), ("docs/python.md", 1), ("docs/python-planning.md", 1), ("docs/python-running.md", 2), ("docs/torch.md", 1)):
             examples = re.findall(r"^```python\n(.*?)^```", (ROOT / document).read_text(encoding="utf-8"), re.M | re.S)
             self.assertGreaterEqual(len(examples), least, document)
             for example in examples:
