@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The torch.distributed backend under what PyTorch 2 adds: coalesced and functional collectives, meshes, DTensor, FSDP2, beginning anew."""
 import datetime
+import json
 import os
 import pathlib
 import socket
@@ -212,6 +213,57 @@ def check_ranges():
     assert "espalier:all_reduce" in names and "espalier:barrier" in names, names
     shapes = [event.input_shapes for event in recorded.events() if event.name == "espalier:all_reduce"]
     assert [[1000]] in shapes, shapes
+    check_tracks(profile, ProfilerActivity)
+
+
+def check_tracks(profile, activities):
+    """Ranges of calls are on the backend's tracks, whole and in PyTorch's words, while the caller goes on."""
+    me, other = dist.get_rank(), 1 - dist.get_rank()
+    values, large = torch.ones(1000), torch.ones(1 << 22)
+    with profile(activities=[activities.CPU], record_shapes=True) as recorded:
+        dist.broadcast(values, 0)
+        works = [dist.all_reduce(large, async_op=True), dist.isend(values, other), dist.irecv(torch.empty(1000), other)]
+        for _ in range(20):
+            values @ values
+        for work in works:
+            work.wait()
+        dist.all_gather_into_tensor(torch.empty(10, dtype=torch.bfloat16), torch.ones(5, dtype=torch.bfloat16))
+    with tempfile.TemporaryDirectory() as folder:
+        recorded.export_chrome_trace(folder + "/trace.json")
+        events = [event for event in json.loads(pathlib.Path(folder, "trace.json").read_text())["traceEvents"] if event.get("ph") == "X"]
+    ranges = {event["name"]: event for event in events if event["name"].startswith("espalier:")}
+    assert set(ranges) == {"espalier:broadcast", "espalier:all_reduce", "espalier:send", "espalier:recv", "espalier:_all_gather_base"}, ranges
+    assert (ranges["espalier:broadcast"]["args"]["Input Dims"], ranges["espalier:broadcast"]["args"]["Input type"]) == ([[1000]], ["float"])
+    callers = {event["tid"] for event in events if event["name"].startswith("c10d::")}
+    assert not callers & {event["tid"] for event in ranges.values()}, (callers, ranges)
+    tracks = {}
+    for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
+        around = tracks.setdefault((event["pid"], event["tid"]), [])
+        while around and around[-1] <= event["ts"]:
+            around.pop()
+        assert not around or event["ts"] + event["dur"] <= around[-1] + 0.01, event  # Microseconds, rounded.
+        around.append(event["ts"] + event["dur"])
+    said = [event["args"] for event in events if event["name"] == "record_param_comms"]
+    words = [(one["Collective name"], one["In msg nelems"], one["Out msg nelems"], one["dtype"], one["Group size"]) for one in said]
+    assert words == [("broadcast", 1000, 1000, "Float", 2), ("allreduce", 1 << 22, 1 << 22, "Float", 2), ("send", 1000, 1000, "Float", 2),
+                     ("recv", 1000, 1000, "Float", 2), ("_allgather_base", 5, 10, "BFloat16", 2)], (me, words)
+
+
+def check_words():
+    """Errors name what was called, in PyTorch's words."""
+    me = dist.get_rank()
+    groups = [dist.new_group() for _ in range(2)] + [dist.new_group(timeout=datetime.timedelta(seconds=2))]
+    calls = [(lambda: dist.broadcast(torch.ones(1000), 0, group=groups[0]), lambda: dist.all_reduce(torch.ones(1000), group=groups[0]),
+              "broadcast of 1000 float, root 0"),
+             (lambda: dist.barrier(group=groups[1]), lambda: dist.broadcast(torch.ones(3).double(), 0, group=groups[1]), "barrier"),
+             (lambda: dist.barrier(group=groups[2]), lambda: time.sleep(6), "init_process_group(timeout=)")]
+    for first, second, word in calls:
+        try:
+            (second if me else first)()
+        except RuntimeError as error:
+            assert word in str(error) and "uint8" not in str(error) and "--timeout" not in str(error), error
+        else:
+            assert me == 1 and word == "init_process_group(timeout=)", word
 
 
 def check_calls_from_callbacks():
@@ -308,6 +360,9 @@ class Today(unittest.TestCase):
 
     def test_profiler_shows_ranges(self):
         run_ranks(check_ranges, 2)
+
+    def test_errors_in_words_of_pytorch(self):
+        run_ranks(check_words, 2)
 
     def test_callbacks_make_calls(self):
         for world in (1, 3):

@@ -19,6 +19,13 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #endif
 
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 5)
+#include <torch/csrc/distributed/c10d/ParamCommsUtils.hpp>
+#define ESPALIER_RECORDS_CALLS 1
+#else
+#define ESPALIER_RECORDS_CALLS 0
+#endif
+
 #if TORCH_VERSION_MAJOR >= 2
 #define ESPALIER_SINCE_2 override
 #else

@@ -10,11 +10,13 @@
 namespace espalier::python {
 
 void ProcessGroupEspalier::move_now(EngineCollective kind, const at::Tensor& send, const at::Tensor& receive,
-                                    std::size_t part_bytes, std::uint32_t root) {
+                                    at::ScalarType type, std::size_t part_bytes, std::uint32_t root) {
+  const auto element = element_of(type);
+  const std::size_t bytes = part_bytes * (kind == EngineCollective::broadcast ? 1 : members());
   EngineCall call;
   call.collective = kind;
-  call.count = part_bytes * (kind == EngineCollective::broadcast ? 1 : members());
-  call.element = EngineElement::uint8;
+  call.count = bytes / (element ? c10::elementSize(type) : 1);
+  call.element = element.value_or(EngineElement::uint8);
   call.root = root;
   if (part_bytes > 0) run(call, send, receive);
 }
@@ -24,17 +26,20 @@ void ProcessGroupEspalier::gather_now(EngineCollective kind, const Tensors& outp
   const std::size_t bytes = bytes_of(inputs);
   if (bytes == 0) return;
   at::Tensor send = inputs.front();
+  const at::ScalarType first = send.scalar_type();
+  const bool are_alike = std::ranges::all_of(inputs, [&](const at::Tensor& one) { return one.scalar_type() == first; });
+  const at::ScalarType type = are_alike ? first : at::kByte;
   if (inputs.size() > 1 || !is_dense(send)) {
     send = at::empty({static_cast<std::int64_t>(bytes)}, send.options().dtype(at::kByte));
     pack(inputs, send);
   }
   if (outputs.empty()) {  // Of a gather, on others than its root.
-    move_now(kind, send, {}, bytes, root);
+    move_now(kind, send, {}, type, bytes, root);
   } else if (const at::Tensor row = side_by_side(outputs); row.defined()) {
-    move_now(kind, send, row, bytes, root);
+    move_now(kind, send, row, type, bytes, root);
   } else {
     const at::Tensor all = scratch(bytes * members(), send);
-    move_now(kind, send, all, bytes, root);
+    move_now(kind, send, all, type, bytes, root);
     unpack(all, outputs);
   }
 }
@@ -49,7 +54,7 @@ void ProcessGroupEspalier::scatter_now(const at::Tensor& output, const Tensors& 
     }
   }
   const at::Tensor into = is_dense(output) ? output : at::empty(output.sizes(), output.options());
-  move_now(EngineCollective::scatter, send, into, output.nbytes(), root);
+  move_now(EngineCollective::scatter, send, into, output.scalar_type(), output.nbytes(), root);
   if (!into.is_same(output)) output.copy_(into);
 }
 
@@ -58,7 +63,7 @@ void ProcessGroupEspalier::all_reduce_now(const char* call, const at::Tensor& te
   if (is_bitwise(tensor, operation)) {
     const at::Tensor own = dense(tensor);
     const at::Tensor all = at::empty({getSize(), own.numel()}, own.options());
-    move_now(EngineCollective::all_gather, own, all, own.nbytes());
+    move_now(EngineCollective::all_gather, own, all, own.scalar_type(), own.nbytes());
     tensor.copy_(combine_rows(all, operation).view(tensor.sizes()));
     return;
   }
@@ -76,7 +81,7 @@ void ProcessGroupEspalier::reduce_now(const at::Tensor& tensor, const c10d::Redu
   if (is_bitwise(tensor, operation)) {
     const at::Tensor own = dense(tensor);
     const at::Tensor all = is_root ? at::empty({getSize(), own.numel()}, own.options()) : at::Tensor();
-    move_now(EngineCollective::gather, own, all, own.nbytes(), root);
+    move_now(EngineCollective::gather, own, all, own.scalar_type(), own.nbytes(), root);
     if (is_root) tensor.copy_(combine_rows(all, operation).view(tensor.sizes()));
     return;
   }
@@ -92,7 +97,7 @@ void ProcessGroupEspalier::reduce_scatter_now(const char* call, const at::Tensor
   if (output.numel() == 0) return;
   if (is_bitwise(output, operation)) {
     const at::Tensor all = at::empty({getSize(), output.numel()}, output.options());
-    move_now(EngineCollective::all_to_all, flat, all, output.nbytes());
+    move_now(EngineCollective::all_to_all, flat, all, output.scalar_type(), output.nbytes());
     output.copy_(combine_rows(all, operation).view(output.sizes()));
     return;
   }
@@ -147,7 +152,7 @@ void ProcessGroupEspalier::add_sparse_now(const at::Tensor& tensor) {
   const at::Tensor own = tensor.coalesce();
   const std::int64_t entries = own._nnz();
   at::Tensor counts = at::empty({getSize()}, at::kLong);
-  move_now(EngineCollective::all_gather, at::full({1}, entries, at::kLong), counts, sizeof(std::int64_t));
+  move_now(EngineCollective::all_gather, at::full({1}, entries, at::kLong), counts, at::kLong, sizeof(std::int64_t));
   const std::int64_t most = counts.max().item<std::int64_t>();
   const auto gathered = [&](const at::Tensor& part) {  // Entries are its first dimension.
     std::vector<std::int64_t> sizes = part.sizes().vec();
@@ -156,7 +161,7 @@ void ProcessGroupEspalier::add_sparse_now(const at::Tensor& tensor) {
     padded.narrow(0, 0, entries).copy_(part);
     sizes.insert(sizes.begin(), getSize());
     at::Tensor all = at::empty(sizes, part.options());
-    move_now(EngineCollective::all_gather, padded, all, padded.nbytes());
+    move_now(EngineCollective::all_gather, padded, all, padded.scalar_type(), padded.nbytes());
     Tensors kept;
     for (std::int64_t rank = 0; rank < getSize(); ++rank) {
       kept.push_back(all[rank].narrow(0, 0, counts[rank].item<std::int64_t>()));

@@ -86,7 +86,7 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::broadcast(Tensors& tensors, con
                  const Tensors tensors = stage.updates(given);
                  const at::Tensor& tensor = tensors[first];
                  const at::Tensor values = dense(tensor);
-                 move_now(EngineCollective::broadcast, values, values, values.nbytes(), root);
+                 move_now(EngineCollective::broadcast, values, values, values.scalar_type(), values.nbytes(), root);
                  if (!values.is_same(tensor)) tensor.copy_(values);
                  for (const at::Tensor& other : tensors) {
                    if (!other.is_same(tensor)) other.copy_(tensor);
@@ -325,7 +325,7 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::alltoall_base(at::Tensor& outpu
     const at::Tensor received = stage.writes(output);
     const at::Tensor values = dense(stage.reads(input));
     const at::Tensor into = is_dense(received) ? received : at::empty(received.sizes(), received.options());
-    move_now(EngineCollective::all_to_all, values, into, values.nbytes() / members());
+    move_now(EngineCollective::all_to_all, values, into, values.scalar_type(), values.nbytes() / members());
     if (!into.is_same(received)) received.copy_(into);
   });
 }

@@ -11,10 +11,23 @@
 
 namespace espalier::python {
 
+/// What the engine says in the words of torch.distributed: its barrier is an all_reduce of a byte, and its command has
+/// options that are arguments here.
+inline std::string in_torch_words(std::string text) {
+  const auto replace = [&text](const std::string& before, const std::string& after) {
+    for (std::size_t at = text.find(before); at != std::string::npos; at = text.find(before, at + after.size())) {
+      text.replace(at, before.size(), after);
+    }
+  };
+  replace("all_reduce of 1 uint8, max", "barrier");
+  replace("raise --timeout if it may be that slow", "init_process_group(timeout=) says how long to wait");
+  return text;
+}
+
 /// Throws std::runtime_error, which PyTorch makes a RuntimeError of, where a call of the engine went wrong.
 inline void expect(Outcome outcome) {
   if (outcome == nullptr) return;
-  const std::string text = outcome;
+  const std::string text = in_torch_words(outcome);
   // As whoever knows other backends looks for it.
   const bool is_late = text.find("nothing moved for") != std::string::npos;
   throw std::runtime_error(is_late ? "the timeout passed in " + text : text);

@@ -1,6 +1,8 @@
 #include "python/torch/group_work.h"
 
 #include <ATen/ATen.h>
+#include <ATen/ThreadLocalState.h>
+#include <ATen/record_function.h>
 
 #include <stdexcept>
 #include <utility>
@@ -22,14 +24,31 @@ c10::intrusive_ptr<c10::ivalue::Future> future_of(const Outputs& outputs) {
 
 GroupWork::GroupWork(int rank, c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
                      Outputs outputs, std::chrono::milliseconds limit, std::function<void(const std::string&)> give_up)
-    : Work(rank, type, title, MaybeTensors(inputs)),
+    : Work(rank, type),
       title_(title),
       outputs_(std::move(outputs)),
       limit_(limit),
       give_up_(std::move(give_up)),
-      future_(future_of(outputs_)) {}
+      future_(future_of(outputs_)) {
+  // Not by Work's own title, whose range begins on the caller's thread and overlaps what that does meanwhile.
+  const auto range = std::make_shared<at::RecordFunction>(at::RecordScope::USER_SCOPE);
+  if (!range->isActive()) return;
+  range->_setAsync();
+  begin_range_ =
+      at::wrapPropagateTLSState([range, title, values = std::vector<c10::IValue>(inputs.begin(), inputs.end())] {
+        range->before(title, c10::ArrayRef<const c10::IValue>(values.data(), values.size()));
+      });
+  recordFunctionEndCallback_ = at::wrapPropagateTLSState([range] { range->end(); });
+}
+
+void GroupWork::begin_range() {
+  if (!begin_range_) return;
+  begin_range_();
+  begin_range_ = nullptr;
+}
 
 void GroupWork::run(const std::function<void()>& call) {
+  begin_range();
   try {
     call();
   } catch (...) {

@@ -23,6 +23,8 @@ class GroupWork final : public c10d::Work {
   GroupWork(int rank, c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs, Outputs outputs,
             std::chrono::milliseconds limit, std::function<void(const std::string&)> give_up);
 
+  /// The profiler's range of the call begins on the calling thread, as long as it has not; `run` does so.
+  void begin_range();
   /// Runs what the call does, on the calling thread, and says how it ended; exceptions are kept for who waits.
   void run(const std::function<void()>& call);
   void succeed();
@@ -42,6 +44,7 @@ class GroupWork final : public c10d::Work {
   std::chrono::milliseconds limit_;
   std::function<void(const std::string&)> give_up_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
+  std::function<void()> begin_range_;  ///< Null where no profiler is at work, or it has begun.
   int source_ = -1;
 };
 

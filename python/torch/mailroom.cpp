@@ -184,6 +184,7 @@ void Mailroom::send_all(std::uint32_t to, Direction& direction) {
     lock.unlock();
     try {
       if (failure) std::rethrow_exception(failure);
+      next.work->begin_range();
       send_one(to, direction, next);
     } catch (...) {
       failure = std::current_exception();
@@ -227,6 +228,7 @@ void Mailroom::receive_one(std::uint32_t from, Direction& direction) {
   std::unique_lock lock(mutex_);
   std::optional<Posted> posted = take_posted(from, header.tag);
   lock.unlock();
+  if (posted) posted->work->begin_range();
   const StagedTensor staged = posted ? posted->staged : StagedTensor{};
   at::Tensor bytes;
   bool is_there = false;  // Where the receive wants it, but for the way back to the device.

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "python/torch/call_record.h"
 #include "python/torch/process_group.h"
 
 namespace espalier::python {
@@ -43,7 +44,7 @@ void GroupJobs::abort(const std::string& reason) {
 ProcessGroupEspalier::ProcessGroupEspalier(Engine& engine, c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                                            std::chrono::milliseconds timeout, const BackendSettings& settings,
                                            bool is_whole_job)
-    : BackendBase(rank, size), terms_{engine, std::move(store), timeout, settings, {}} {
+    : BackendBase(rank, size), terms_{engine, std::move(store), timeout, settings, {}}, is_whole_job_(is_whole_job) {
   init();
   const auto self = static_cast<std::uint32_t>(rank);
   const auto world = static_cast<std::uint32_t>(size);
@@ -172,6 +173,7 @@ c10::intrusive_ptr<GroupWork> ProcessGroupEspalier::make_message(c10d::OpType ty
   if (!mailroom_) throw std::runtime_error("this process group was destroyed");
   Outputs outputs;
   if (type != c10d::OpType::SEND) outputs.tensors = tensors;
+  record_call(*this, {type, tensors, tensors, ++messages_, true, getRank(), getSize(), is_whole_job_});
   return make_work({type, title, terms_.timeout}, tensors, std::move(outputs),
                    [room = std::weak_ptr(mailroom_), peer](const std::string& reason) {
                      if (const auto still = room.lock()) still->abort(peer, reason);
@@ -180,12 +182,14 @@ c10::intrusive_ptr<GroupWork> ProcessGroupEspalier::make_message(c10d::OpType ty
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::start(const Kind& kind, const Tensors& inputs, Outputs outputs,
                                                        std::shared_ptr<DeviceStage> stage, CarryOut carry_out) {
+  const Tensors written = outputs.tensors;
   auto work = make_work(kind, inputs, std::move(outputs), [jobs = std::weak_ptr(jobs_)](const std::string& reason) {
     if (const auto still = jobs.lock()) still->abort(reason);
   });
   const std::lock_guard lock(mutex_);
   if (is_ending_) throw std::runtime_error("this process group was destroyed");
-  ++sequence_;
+  const auto number = static_cast<std::int64_t>(++sequence_);
+  record_call(*this, {kind.type, inputs, written, number, false, getRank(), getSize(), is_whole_job_});
   calls_.push_back({work, std::move(stage), std::move(carry_out)});
   if (workers_.back().thread.get_id() == std::this_thread::get_id()) put_in_charge();
   changed_.notify_all();

@@ -179,8 +179,9 @@ class ProcessGroupEspalier final : public BackendBase {
   void run(EngineCall call, const at::Tensor& send, const at::Tensor& receive);
   /// Memory for calls on the tensor's device, which keep it for the next.
   at::Tensor scratch(std::size_t bytes, const at::Tensor& like);
-  void move_now(EngineCollective kind, const at::Tensor& send, const at::Tensor& receive, std::size_t part_bytes,
-                std::uint32_t root = 0);
+  /// `type`: of the elements, alike on all ranks; what the engine has no type for goes as bytes.
+  void move_now(EngineCollective kind, const at::Tensor& send, const at::Tensor& receive, at::ScalarType type,
+                std::size_t part_bytes, std::uint32_t root = 0);
   void gather_now(EngineCollective kind, const Tensors& outputs, const Tensors& inputs, std::uint32_t root);
   void scatter_now(const at::Tensor& output, const Tensors& parts, std::uint32_t root);
   void all_reduce_now(const char* call, const at::Tensor& tensor, const c10d::ReduceOp& operation);
@@ -205,6 +206,8 @@ class ProcessGroupEspalier final : public BackendBase {
   DeviceCommunicator* in_use_ = nullptr;            ///< By that call.
   at::Tensor scratch_;
   std::uint64_t monitored_barriers_ = 0;
+  bool is_whole_job_;
+  std::atomic<std::int64_t> messages_ = 0;                     ///< That were started.
   std::atomic<std::chrono::milliseconds> limit_ = kNoTimeout;  ///< Of waiting for calls.
 
   std::mutex mutex_;

@@ -29,20 +29,6 @@ const char* name_of(RedOp operation) {
   }
 }
 
-std::optional<EngineElement> element_of(at::ScalarType type) {
-  switch (type) {
-    case at::kByte: return EngineElement::uint8;
-    case at::kChar: return EngineElement::int8;
-    case at::kInt: return EngineElement::int32;
-    case at::kLong: return EngineElement::int64;
-    case at::kHalf: return EngineElement::float16;
-    case at::kBFloat16: return EngineElement::bfloat16;
-    case at::kFloat: return EngineElement::float32;
-    case at::kDouble: return EngineElement::float64;
-    default: return element_of_later_type(type);
-  }
-}
-
 std::optional<EngineOperation> operation_of(RedOp operation) {
   switch (operation) {
     case RedOp::SUM:
@@ -83,6 +69,20 @@ void copy_bytes(const at::Tensor& from, const at::Tensor& to) {
 }
 
 }  // namespace
+
+std::optional<EngineElement> element_of(at::ScalarType type) {
+  switch (type) {
+    case at::kByte: return EngineElement::uint8;
+    case at::kChar: return EngineElement::int8;
+    case at::kInt: return EngineElement::int32;
+    case at::kLong: return EngineElement::int64;
+    case at::kHalf: return EngineElement::float16;
+    case at::kBFloat16: return EngineElement::bfloat16;
+    case at::kFloat: return EngineElement::float32;
+    case at::kDouble: return EngineElement::float64;
+    default: return element_of_later_type(type);
+  }
+}
 
 void refuse_call(const char* call, const std::string& what) {
   throw std::invalid_argument(std::string("ProcessGroupEspalier::") + call + ": " + what);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ struct Numbers {
   /// The result, of which `values` has become the sum, in `tensor`: of its shape or of a part of it.
   void write_back(const at::Tensor& tensor) const;
 };
+
+/// The engine's type of such elements; none where it has none.
+std::optional<EngineElement> element_of(at::ScalarType type);
 
 /// Whether the operation works on bits, which the engine has no kernels for.
 bool is_bitwise(const at::Tensor& tensor, const c10d::ReduceOp& operation);
