@@ -452,9 +452,12 @@ class ManySizes(unittest.TestCase):
                 continue
             plan = espalier.plan(Topology.load(machine), collective, algorithm)
             for size in (5 << 10, 5 << 17, 11 << 21):
-                run, itself = espalier.simulate(plan, size), espalier.simulate(plan, size, timeline=True)
-                self.assertLess(abs(run.time / itself.time - 1), 0.04, (machine, collective, algorithm, size))
-                self.assertLess(abs(run.link_busy - itself.link_busy).max(), 0.04 * itself.time)
+                run = espalier.simulate(plan, size)
+                searched = espalier.simulate(plan, size, ahead=run.ahead)
+                self.assertLess(abs(run.time / searched.time - 1), 0.03, (machine, collective, algorithm, size))
+                itself = espalier.simulate(plan, size, timeline=True)  # Cut as between its neighbours.
+                self.assertLess(abs(run.time / itself.time - 1), 0.06, (machine, collective, algorithm, size))
+                self.assertLess(abs(run.link_busy - itself.link_busy).max(), 0.03 * itself.time)
                 self.assertEqual((run.size, run.chunk, run.ahead), (size, itself.chunk, itself.ahead))
 
     def test_what_was_asked_before_changes_nothing(self):
