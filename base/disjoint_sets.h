@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/base/disjoint_sets_test.cpp
+
 #include <algorithm>
 #include <boost/pending/disjoint_sets.hpp>
 #include <cstdint>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/fuzz/fuzz_binary_timeline.cpp
+
 #include <cstdint>
 #include <string_view>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/base/units_test.cpp
+
 #include <string>
 
 #include "base/units.h"

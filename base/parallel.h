@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/base/parallel_test.cpp
+
 #include <cstddef>
 #include <functional>
 

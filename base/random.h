@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/base/printable_test.cpp
+
 #include <cstdint>
 
 namespace espalier {

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/sim/max_min_test.cpp
+
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/base/units_test.cpp
+
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>

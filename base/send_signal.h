@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/rendezvous/rendezvous_faults_test.cpp
+
 #include <sys/types.h>
 
 #include <csignal>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/base/diagnostic_test.cpp
+
 #include <optional>
 #include <span>
 #include <string>

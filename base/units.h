@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/base/units_test.cpp
+
 #include <compare>
 #include <cstdint>
 

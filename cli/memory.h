@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/options/options_test.py
+
 namespace espalier::cli {
 
 /// Keeps memory once taken: a command simulates again and again with memory of the same size. Given back in between,

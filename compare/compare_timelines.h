@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compare/compare_timelines_test.cpp
+
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compare/judgement_test.cpp
+
 #include <array>
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compare/compare_timelines_test.cpp
+
 #include <vector>
 
 #include "compare/critical_chain.h"

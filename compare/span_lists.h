@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/compare/critical_chain_test.cpp
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compare/compare_results_test.cpp
+
 #include <vector>
 
 namespace espalier::compare {

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compute/layer_test.cpp
+
 /// Constants of the model of kernels, fitted to what one H100 takes (tests/accuracy/compute.py; PyTorch 2.11,
 /// CUDA 13.0, eager; docs/accuracy.md). Seconds, parts, and bytes per element.
 namespace espalier::compute::constants {

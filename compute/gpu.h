@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compute/product_test.cpp
+
 #include <cstdint>
 #include <span>
 #include <string_view>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compute/layer_test.cpp
+
 #include "compute/model.h"
 
 namespace espalier::compute {

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compute/pipeline_test.cpp
+
 #include <cstdint>
 #include <vector>
 

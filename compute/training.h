@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/accuracy/training.py
+
 #include <cstdint>
 #include <functional>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compute/zoo_test.cpp
+
 #include <span>
 #include <string_view>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/diagnose/diagnose_test.cpp
+
 #include <functional>
 #include <optional>
 #include <span>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/diagnose/likelihood_test.cpp
+
 #include <memory>
 #include <span>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/espalier/forecast_test.cpp
+
 #include "base/units.h"
 
 /// Exact sizes and rates: `using namespace espalier::literals;`, then 64_KiB, 1_GiB, 25_GBps, 400_Gbps.

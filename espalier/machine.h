@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/espalier/forecast_test.cpp
+
 #include <string>
 
 #include "base/result.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/espalier/forecast_test.cpp
+
 // Planners, bounds, and what an own planner is made of (planners/README.md).
 #include "planners/bounds/bound.h"   // IWYU pragma: export
 #include "planners/chooser.h"        // IWYU pragma: export

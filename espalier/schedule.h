@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/espalier/forecast_test.cpp
+
 // A plan: collectives, schedules, their proof, their loads, their JSON.
 #include "schedule/bound.h"               // IWYU pragma: export
 #include "schedule/collective.h"          // IWYU pragma: export

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/experts/exchange_test.cpp
+
 /// Constants of the software costs, fitted to measurements of ai-dynamo/aiconfigurator (Apache-2.0): DeepEP on 1, 2, 4
 /// and 8 boxes of H100 and four GPUs of GB200, TensorRT-LLM on 2, 4 and 16 GPUs of GB200 (docs/accuracy.md). Seconds;
 /// seconds per byte of one multiprocessor pair (`byte`); parts of rates.

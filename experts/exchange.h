@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/experts/exchange_test.cpp
+
 #include <cstdint>
 #include <string_view>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/experts/machine_rates_test.cpp
+
 #include <cstddef>
 
 #include "base/result.h"

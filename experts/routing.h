@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/experts/routing_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/forecast/advisor_test.cpp
+
 #include <deque>
 #include <functional>
 #include <memory>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/espalier/forecast_test.cpp
+
 #include <cstddef>
 #include <functional>
 #include <string>

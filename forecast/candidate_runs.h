@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/forecast/profiled_runs_test.cpp
+
 #include <cstdint>
 #include <map>
 #include <memory>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/forecast/degrade_test.cpp
+
 #include <cstddef>
 #include <functional>
 #include <optional>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/cli/large_plans_test.cpp
+
 #include <memory>
 #include <optional>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/forecast/run_limits_test.cpp
+
 #include <cstdint>
 #include <span>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/planners/matrix_test.cpp
+
 #include <memory>
 #include <optional>
 #include <string>

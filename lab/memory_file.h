@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/lab/process_test.cpp
+
 #include <string>
 #include <string_view>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/lab/network_test.cpp
+
 #include <map>
 #include <memory>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/lab/scale_test.cpp
+
 #include "base/rational.h"
 #include "topology/topology.h"
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/lab/network_test.cpp
+
 #include <string>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/nccl_plugins/profiler/profiler_test.cpp
+
 namespace espalier::nccl_plugins {
 
 /// ncclResult_t, as far as a plug-in returns it.

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/planners/bundled_network_test.cpp
+
 #include <deque>
 #include <memory>
 #include <mutex>

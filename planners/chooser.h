@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/chooser_test.cpp
+
 #include <functional>
 #include <memory>
 #include <optional>

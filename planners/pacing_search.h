@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/pipeline/pacing_search_test.cpp
+
 #include <functional>
 #include <optional>
 

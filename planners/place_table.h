@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/place_table_test.cpp
+
 #include <cstddef>
 #include <unordered_map>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/not_relaying_test.cpp
+
 #include <functional>
 #include <span>
 #include <string_view>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/bounds/cut_bound_test.cpp
+
 #include <array>
 #include <cstdint>
 #include <deque>

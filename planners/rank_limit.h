@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/chooser_test.cpp
+
 #include "base/result.h"
 #include "schedule/collective.h"
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/probe/probe_plan_test.cpp
+
 #include <cstdint>
 #include <optional>
 #include <set>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/profile/costed_network_test.cpp
+
 #include <cstdint>
 
 #include "base/result.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/profile/nccl_choices_test.cpp
+
 #include <cstdint>
 #include <optional>
 #include <vector>

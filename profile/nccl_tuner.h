@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/profile/nccl_tuner_test.cpp
+
 #include <cstdint>
 
 #include "planners/chunking.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/profile/profile_test.cpp
+
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/profile/read_profile_test.cpp
+
 #include <span>
 #include <string>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/report/results_page_test.cpp
+
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/report/report_page_test.cpp
+
 #include <memory>
 #include <optional>
 #include <string>

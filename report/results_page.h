@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/report/results_page_test.cpp
+
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/report/results_page_test.cpp
+
 #include <string>
 
 #include "report/timeline_data.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/chunking_test.cpp
+
 #include <cstdint>
 #include <limits>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/traffic/traffic_matrix_test.cpp
+
 #include <array>
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/ecmp_test.cpp
+
 #include <cstdint>
 
 #include "schedule/schedule.h"

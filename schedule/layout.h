@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/layout_test.cpp
+
 #include <cstdint>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/relays_test.cpp
+
 #include <cstddef>
 #include <string>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/schedule_test.cpp
+
 #include <cstdint>
 #include <optional>
 #include <span>

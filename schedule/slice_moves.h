@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/dependencies_test.cpp
+
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/differential/machines/repeats_test.cpp
+
 #include <cstdint>
 #include <memory>
 #include <mutex>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sim/time_table_test.cpp
+
 #include <vector>
 
 #include "base/result.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sweep/row_file_test.cpp
+
 #include <string>
 
 #include "base/result.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sweep/row_text_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>

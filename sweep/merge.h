@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sweep/run_sweep_test.cpp
+
 #include <cstddef>
 #include <string>
 #include <vector>

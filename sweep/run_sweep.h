@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sweep/run_sweep_test.cpp
+
 #include <functional>
 #include <string>
 #include <vector>

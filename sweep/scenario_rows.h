@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sweep/scenario_rows_test.cpp
+
 #include <cstddef>
 #include <string>
 #include <vector>

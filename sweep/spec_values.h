@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sweep/spec_values_test.cpp
+
 #include <cstdint>
 #include <optional>
 #include <string>

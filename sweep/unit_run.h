@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sweep/run_sweep_test.cpp
+
 #include <map>
 #include <memory>
 #include <mutex>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/boost_graph_test.cpp
+
 #include <boost/graph/graph_traits.hpp>
 #include <boost/graph/properties.hpp>
 #include <boost/iterator/counting_iterator.hpp>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/boost_graph_test.cpp
+
 #include <compare>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/generate/generate_test.cpp
+
 #include <optional>
 #include <string>
 #include <vector>

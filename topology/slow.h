@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/slow_test.cpp
+
 #include <span>
 #include <string>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/options/options_test.py
+
 #include <cstddef>
 #include <string>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/fuzz/fuzz_flags.cpp
+
 #include <string>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/cli/flags_test.cpp
+
 #include <string>
 
 #include "base/element.h"

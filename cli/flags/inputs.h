@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/fuzz/fuzz_sweep_spec.cpp
+
 #include <CLI/CLI.hpp>
 #include <array>
 #include <memory>

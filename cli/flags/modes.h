@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/cli/flags/modes_test.cpp
+
 #include <CLI/CLI.hpp>
 #include <array>
 #include <initializer_list>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/cli/flags_test.cpp
+
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstdint>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/cli/flags/modes_test.cpp
+
 #include <CLI/CLI.hpp>
 #include <span>
 #include <string>

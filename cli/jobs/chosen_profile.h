@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/cli/calibration/profile_calibration_test.cpp
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>

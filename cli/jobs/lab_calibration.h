@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/cli/jobs/lab_calibration_test.cpp
+
 #include <span>
 #include <string>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/cli/calibration/profile_calibration_test.cpp
+
 #include <tl/expected.hpp>
 #include <utility>
 

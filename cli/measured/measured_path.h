@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/cli/measured/measured_path_test.cpp
+
 #include <string>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/cli/output/progress_test.cpp
+
 #include <memory>
 #include <string>
 #include <string_view>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/cli/output/progress_test.cpp
+
 #include "base/result.h"
 
 namespace espalier::cli {

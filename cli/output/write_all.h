@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/cli/output/output_file_test.cpp
+
 #include <string_view>
 
 namespace espalier::cli {

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/cli/pages/pages_test.cpp
+
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>

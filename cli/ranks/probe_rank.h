@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/options/options_test.py
+
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/cli/reports/describe_bound_test.cpp
+
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>

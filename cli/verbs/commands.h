@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/cli/best_test.cpp
+
 #include <CLI/CLI.hpp>
 #include <functional>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compare/fit/calibrate_test.cpp
+
 #include <cstdint>
 #include <functional>
 #include <span>

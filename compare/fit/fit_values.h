@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compare/fit/fit_values_test.cpp
+
 #include <cstddef>
 #include <functional>
 #include <span>

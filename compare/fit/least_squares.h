@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compare/fit/least_squares_test.cpp
+
 #include <cstddef>
 #include <functional>
 #include <span>

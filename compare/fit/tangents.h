@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compare/fit/sampled_fit_test.cpp
+
 #include <cstddef>
 #include <span>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compare/read/nccl_tests_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compare/read/rank_timelines_test.cpp
+
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/check/data_case_test.cpp
+
 #include <bit>
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/check/data_case_test.cpp
+
 #include <cstdint>
 
 /// Of kernels, too: plain code, alike for nvcc and for the host's compiler.

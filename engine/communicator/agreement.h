@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/communicator/agreement_test.cpp
+
 #include <chrono>
 #include <span>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/communicator/communicator_test.cpp
+
 #include <memory>
 
 #include "engine/communicator/job.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/cuda/device_program_test.cpp
+
 #include <compare>
 #include <cstdint>
 #include <map>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/cuda/program_time_test.cpp
+
 #include <cstdint>
 
 #include "engine/cuda/device_program.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/cuda/verify_program_test.cpp
+
 #include "base/result.h"
 #include "engine/cuda/device_program.h"
 

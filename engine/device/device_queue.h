@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/device/device_test.cpp
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/doctor/doctor_test.cpp
+
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/cuda/device/communicator_on_gpus_test.cpp
+
 #include <cstdint>
 #include <ctime>
 

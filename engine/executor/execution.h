@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/communicator/live_groups_test.cpp
+
 #include <array>
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/cuda/device/gpu_ranks_test.cpp
+
 #include <string>
 
 namespace espalier::engine {

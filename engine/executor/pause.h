@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/executor/waiting_test.cpp
+
 namespace espalier::engine {
 
 /// A moment, some 10 to 50 ns, in which a core that spins leaves its execution units to others.

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/executor/rank_cores_test.cpp
+
 #include <atomic>
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/executor/tick_clock_test.cpp
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/executor/tick_clock_test.cpp
+
 #include <cstdint>
 
 #include "engine/executor/clock.h"

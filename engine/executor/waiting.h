@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/executor/waiting_test.cpp
+
 #include <cstdint>
 #include <utility>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/launch/detect_launch_test.cpp
+
 #include <cstdint>
 #include <optional>
 #include <string>

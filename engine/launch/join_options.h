@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/launch/join_options_test.cpp
+
 #include <chrono>
 #include <string>
 

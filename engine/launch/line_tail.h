@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/launch/local_job_test.cpp
+
 #include <deque>
 #include <functional>
 #include <string>

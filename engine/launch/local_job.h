@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/launch/local_job_test.cpp
+
 #include <chrono>
 #include <cstdint>
 #include <functional>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/launch/rank_limit_test.cpp
+
 #include <cstdint>
 #include <string>
 

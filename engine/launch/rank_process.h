@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/launch/local_job_test.cpp
+
 #include <sys/types.h>
 
 #include <optional>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/launch/shared_secret_test.cpp
+
 #include <string>
 
 #include "base/result.h"

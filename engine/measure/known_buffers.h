@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/measure/known_buffers_test.cpp
+
 #include <chrono>
 #include <cstdint>
 

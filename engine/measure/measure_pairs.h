@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/measure/measure_pairs_test.cpp
+
 #include <chrono>
 #include <cstdint>
 #include <memory>

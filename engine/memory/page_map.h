@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/memory/page_map_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/memory/private_at_fork_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 #include <utility>

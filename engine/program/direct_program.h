@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/engine/random_exchanges_test.cpp
+
 #include <cstdint>
 #include <functional>
 #include <span>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/engine/rank_program_test.cpp
+
 #include <cstdint>
 #include <functional>
 #include <limits>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/reduction/copy_test.cpp
+
 #include <cstddef>
 
 namespace espalier::engine::reduction {

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/engine/reduction_test.cpp
+
 // The kernels, written once over vectors of any width. Each kernels_*.cpp includes this file and is compiled for its
 // own instructions, so everything here has internal linkage and nothing of the standard library but plain types comes
 // in.

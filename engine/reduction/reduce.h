@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/reduction/reduce_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 

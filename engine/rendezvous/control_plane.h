@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/rendezvous/control_plane_test.cpp
+
 #include <chrono>
 #include <cstdint>
 #include <functional>

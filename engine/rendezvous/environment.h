@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/rendezvous/secret_test.cpp
+
 #include <functional>
 #include <map>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/rendezvous/exchange_table_test.cpp
+
 #include <chrono>
 #include <cstdint>
 #include <map>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/faults/unauthenticated_test.cpp
+
 #include <cerrno>
 #include <map>
 #include <optional>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/rendezvous/pending_places_test.cpp
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

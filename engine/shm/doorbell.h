@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/shm/doorbell_test.cpp
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>

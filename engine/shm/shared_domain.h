@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/communicator/exchange_test.cpp
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/verbs/verbs_transport_test.cpp
+
 #include <chrono>
 
 #include "base/file_descriptor.h"

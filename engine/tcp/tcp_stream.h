@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/communicator/direct_call_test.cpp
+
 #include <cstdint>
 #include <memory>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/transport/transport_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/verbs/completion_text_test.cpp
+
 #include <infiniband/verbs.h>
 
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/verbs/frame_test.cpp
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

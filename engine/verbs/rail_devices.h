@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/verbs/rail_devices_test.cpp
+
 #include <cstdint>
 #include <span>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/verbs/route_rails_test.cpp
+
 #include <cstdint>
 #include <functional>
 #include <optional>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/verbs/verbs_device_test.cpp
+
 #include <infiniband/verbs.h>
 
 #include <cstdint>

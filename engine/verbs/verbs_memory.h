@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/verbs/verbs_memory_test.cpp
+
 #include <span>
 #include <vector>
 

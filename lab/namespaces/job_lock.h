@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/lab/clean_up_test.cpp
+
 #include <optional>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/lab/network_test.cpp
+
 #include <functional>
 #include <string>
 #include <string_view>

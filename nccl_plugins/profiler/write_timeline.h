@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/nccl_plugins/profiler/profiler_test.cpp
+
 #include <string>
 
 #include "nccl_plugins/profiler/recorder.h"

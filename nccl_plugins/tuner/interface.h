@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/nccl_plugins/tuner/tuner_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 

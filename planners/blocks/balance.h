@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/bounds/flow_bound_test.cpp
+
 #include <cstdint>
 
 #include "base/result.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/bounds/flow_bound_test.cpp
+
 #include <vector>
 
 #include "base/result.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/bounds/all_reduce_bound_test.cpp
+
 #include "base/result.h"
 #include "planners/bounds/bound_prices.h"
 #include "planners/bounds/cut_bound.h"

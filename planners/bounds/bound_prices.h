@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/bounds/all_reduce_bound_test.cpp
+
 #include <span>
 #include <string>
 #include <vector>

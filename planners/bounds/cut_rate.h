@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/bounds/like_sinks_test.cpp
+
 #include <cstdint>
 #include <span>
 #include <vector>

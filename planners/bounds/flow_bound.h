@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/bounds/flow_bound_test.cpp
+
 #include "base/result.h"
 #include "planners/bounds/bound.h"
 #include "planners/plan_context.h"

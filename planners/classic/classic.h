@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/classic/classic_test.cpp
+
 #include "base/result.h"
 #include "planners/planning_problem.h"
 #include "schedule/schedule.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/explain_test.cpp
+
 #include <string>
 #include <vector>
 

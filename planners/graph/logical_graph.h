@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/planners/groups_test.cpp
+
 #include <cstdint>
 #include <memory>
 #include <mutex>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/graph/path_search_test.cpp
+
 #include <cstdint>
 #include <functional>
 #include <queue>

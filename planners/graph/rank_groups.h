@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/graph/rank_groups_test.cpp
+
 #include <cstdint>
 #include <vector>
 

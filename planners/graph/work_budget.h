@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/planners/large_networks_test.cpp
+
 #include <cstdint>
 
 namespace espalier::planners {

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/groups/joint_oracle_test.cpp
+
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/lp/exact_solve_test.cpp
+
 #include <compare>
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/planners/lp_test.cpp
+
 #include "base/result.h"
 #include "planners/lp/flow_program.h"
 #include "schedule/schedule.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/planners/lp_test.cpp
+
 #include "base/result.h"
 #include "planners/plan_context.h"
 #include "planners/planning_problem.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/planners/shares_test.cpp
+
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/nccl/nccl_collnet_test.cpp
+
 #include "base/result.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/packing/packing_test.cpp
+
 #include "schedule/schedule.h"
 
 namespace espalier::planners {

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/planners/pruned_packing_test.cpp
+
 #include <cstdint>
 #include <vector>
 

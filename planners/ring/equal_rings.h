@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/ring/ring_test.cpp
+
 #include <optional>
 
 #include "planners/ring/ring.h"

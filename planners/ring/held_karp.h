@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/ring/ring_search_test.cpp
+
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/planners/ring_test.cpp
+
 #include <optional>
 
 #include "planners/graph/resource_graph.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/planners/any_network_test.cpp
+
 #include <cstddef>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/engine/rank_part_test.cpp
+
 #include "base/result.h"
 #include "planners/symmetric/symmetric_plan.h"
 

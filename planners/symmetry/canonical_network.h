@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/bounds/flow_bound_test.cpp
+
 #include <memory>
 #include <type_traits>
 #include <utility>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/damage/failures_test.cpp
+
 #include <cstdint>
 #include <string>
 #include <tuple>

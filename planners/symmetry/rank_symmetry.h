@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/symmetry_test.cpp
+
 #include <cstdint>
 #include <span>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/tuning_test.cpp
+
 #include <functional>
 #include <span>
 #include <vector>

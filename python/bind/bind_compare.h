@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: python/tests/behaviour.py
+
 #include "compare/statistics.h"
 #include "forecast/software.h"
 #include "python/bind/bindings.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: python/tests/behaviour.py
+
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

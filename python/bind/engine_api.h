@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: python/tests/behaviour.py
+
 #include <cstddef>
 #include <cstdint>
 

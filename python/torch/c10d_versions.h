@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: python/tests/torch_backend.py
+
 // What differs between PyTorch 1.13 and 2.x for a c10d backend; no other file asks for the version.
 
 #include <ATen/ATen.h>

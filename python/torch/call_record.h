@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: python/tests/torch_backend.py
+
 #include <cstdint>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: python/tests/torch_backend.py
+
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 

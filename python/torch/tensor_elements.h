@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: python/tests/torch_backend.py
+
 #include <optional>
 #include <string>
 #include <vector>

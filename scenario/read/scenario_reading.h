@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/scenario/read/read_scenario_test.cpp
+
 #include <map>
 #include <optional>
 #include <string>

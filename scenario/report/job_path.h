@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/scenario/report/job_path_test.cpp
+
 #include <cstdint>
 #include <functional>
 #include <map>

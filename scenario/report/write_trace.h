@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/golden/console_test.py
+
 #include <iosfwd>
 
 #include "base/result.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/scenario/run/run_job_test.cpp
+
 #include <cstdint>
 #include <vector>
 

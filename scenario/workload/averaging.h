@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/scenario/workload/averaging_test.cpp
+
 #include <cstdint>
 #include <map>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/scenario/workload/expert_routing_test.cpp
+
 #include <cstdint>
 #include <memory>
 #include <optional>

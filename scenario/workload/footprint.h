@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/scenario/run/plans_test.cpp
+
 #include <span>
 #include <string>
 #include <vector>

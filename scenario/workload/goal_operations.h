@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/scenario/workload/trace_forms_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/scenario/workload/training_test.cpp
+
 #include "base/units.h"
 #include "compute/training.h"
 #include "scenario/workload/training.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/scenario/workload/training_figures_test.cpp
+
 #include <cstdint>
 
 #include "base/units.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/scenario/workload/training_test.cpp
+
 #include <array>
 #include <optional>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/formats/nccl_log_test.cpp
+
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/schedule/formats_test.cpp
+
 #include <cstdint>
 #include <string>
 #include <vector>

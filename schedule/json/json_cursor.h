@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/json/json_cursor_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/json/schedule_json_test.cpp
+
 #include <fmt/format.h>
 
 #include <cstddef>

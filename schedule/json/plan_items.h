@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/json/schedule_json_test.cpp
+
 #include "schedule/json/plan_cursor.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/json/schedule_json_test.cpp
+
 #include <string_view>
 #include <unordered_map>
 #include <vector>

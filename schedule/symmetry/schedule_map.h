@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/differential/machines/repeats_test.cpp
+
 #include <compare>
 #include <cstdint>
 #include <optional>

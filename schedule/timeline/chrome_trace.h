@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/timeline/timeline_test.cpp
+
 #include <iosfwd>
 #include <string_view>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/timeline/decimal_time_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>

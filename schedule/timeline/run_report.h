@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/timeline/run_report_test.cpp
+
 #include <cstdint>
 #include <limits>
 #include <optional>

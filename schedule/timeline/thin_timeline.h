@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/compare/timelines_test.cpp
+
 #include <cstdint>
 
 #include "schedule/timeline/timeline.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/traffic/traffic_matrix_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 #include <string>

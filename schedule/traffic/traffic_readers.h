@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/traffic/traffic_matrix_test.cpp
+
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/differential/machines/walked_rings_test.cpp
+
 #include <span>
 #include <vector>
 

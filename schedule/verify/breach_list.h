@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/schedule/verify/verify_test.cpp
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>

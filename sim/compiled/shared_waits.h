@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/differential/sim/shared_waits_test.cpp
+
 #include <cstdint>
 #include <limits>
 #include <vector>

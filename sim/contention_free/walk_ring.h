@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/sim/ring_walk_test.cpp
+
 #include <cstddef>
 #include <span>
 

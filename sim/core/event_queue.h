@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sim/core/event_queue_test.cpp
+
 #include <array>
 #include <bit>
 #include <cstddef>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sim/simulate_test.cpp
+
 #include <algorithm>
 #include <cstdint>
 #include <utility>

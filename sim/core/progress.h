@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sim/core/progress_test.cpp
+
 #include <array>
 #include <cstdint>
 #include <limits>

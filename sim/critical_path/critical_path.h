@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sim/critical_path/critical_path_test.cpp
+
 #include <cstdint>
 #include <limits>
 #include <span>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/forecast/divide_path_test.cpp
+
 #include <map>
 #include <string>
 #include <utility>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sim/fair/fair_model_test.cpp
+
 #include <compare>
 #include <cstdint>
 #include <functional>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sim/fair/flow_queue_test.cpp
+
 #include <cstdint>
 #include <limits>
 #include <vector>

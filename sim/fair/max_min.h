@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sim/fair/max_min_test.cpp
+
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sweep/guarded/guarded_sweep_test.cpp
+
 #include <sys/types.h>
 
 #include <functional>

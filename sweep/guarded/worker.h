@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/sweep/guarded/guarded_items_test.cpp
+
 #include <sys/types.h>
 
 #include <functional>

@@ -258,6 +258,27 @@ def check_readmes(repository, table):
             yield f"{folder}/README.md:1: missing"
 
 
+def check_tested_by(repository, table):
+    """A header names the test that holds it; those that have none are listed, and the list only shrinks."""
+    listed = repository / "tests/style/headers_without_test.txt"
+    without = set(listed.read_text(encoding="utf-8").split())
+    for folder in table:
+        for path in sources(repository, folder):
+            if path.suffix != ".h":
+                continue
+            relative = path.relative_to(repository).as_posix()
+            named = re.search(r"^// Tested by: (\S+)$", path.read_text(encoding="utf-8"), re.M)
+            if named and relative in without:
+                yield f"{relative}:1: has a test: take it off {listed.name}"
+            elif named and not (repository / named.group(1)).exists():
+                yield f"{relative}:1: there is no {named.group(1)}"
+            elif not named and relative not in without:
+                yield f"{relative}:1: write '// Tested by: tests/...' below #pragma once"
+    for relative in without:
+        if not (repository / relative).exists():
+            yield f"tests/style/{listed.name}:1: there is no {relative}"
+
+
 def main():
     repository = pathlib.Path(sys.argv[1]).resolve()
     table = read_include_table(repository)
@@ -277,6 +298,7 @@ def main():
     findings.extend(check_installed_headers(repository, table))
     findings.extend(check_readmes(repository, table))
     findings.extend(check_page(repository))
+    findings.extend(check_tested_by(repository, table))
     print("\n".join(findings) or "style: clean")
     return 1 if findings else 0
 

@@ -44,6 +44,25 @@ class Namespaces(unittest.TestCase):
             self.assertEqual(namespace_findings(path, namespace), [f"{path}:2: {namespace} is not {own}"])
 
 
+class TestedBy(unittest.TestCase):
+    def findings(self, header, listed=""):
+        with tempfile.TemporaryDirectory() as name:
+            repository = pathlib.Path(name)
+            for place, text in (("schedule/layout.h", header), ("tests/style/headers_without_test.txt", listed),
+                                ("tests/unit/layout_test.cpp", "")):
+                (repository / place).parent.mkdir(parents=True, exist_ok=True)
+                (repository / place).write_text(text, encoding="utf-8")
+            return list(check_style.check_tested_by(repository, FOLDERS))
+
+    def test_names_a_test_that_is_there(self):
+        self.assertEqual(self.findings("#pragma once\n\n// Tested by: tests/unit/layout_test.cpp\n"), [])
+        self.assertEqual(self.findings("#pragma once\n", "schedule/layout.h\n"), [])
+        self.assertEqual(len(self.findings("#pragma once\n")), 1)
+        self.assertEqual(len(self.findings("#pragma once\n\n// Tested by: tests/unit/gone_test.cpp\n")), 1)
+        self.assertEqual(len(self.findings("#pragma once\n\n// Tested by: tests/unit/layout_test.cpp\n", "schedule/layout.h\n")), 1)
+        self.assertEqual(len(self.findings("#pragma once\n", "schedule/layout.h\nschedule/gone.h\n")), 1)
+
+
 class Page(unittest.TestCase):
     """The report's page and its bundle, in a small copy."""
 

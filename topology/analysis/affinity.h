@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/analysis/affinity_test.cpp
+
 #include <vector>
 
 #include "topology/topology.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/analysis/describe_test.cpp
+
 #include <cstddef>
 #include <map>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/analysis/bisection_test.cpp
+
 #include <optional>
 #include <vector>
 

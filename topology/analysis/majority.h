@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/analysis/symmetry_test.cpp
+
 #include <algorithm>
 #include <cstddef>
 #include <map>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/analysis/max_flow_test.cpp
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/analysis/symmetry_test.cpp
+
 #include <string>
 #include <vector>
 

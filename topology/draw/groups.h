@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/draw/topology_svg_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 #include <map>

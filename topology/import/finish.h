@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/import/import_test.cpp
+
 #include "topology/import/draft.h"
 #include "topology/import/import.h"
 #include "topology/import/presets.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/import/import_test.cpp
+
 #include <cstdint>
 #include <span>
 #include <string>

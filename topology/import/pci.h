@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/import/record_sysfs_test.cpp
+
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/names/group_test.cpp
+
 #include <span>
 #include <string_view>
 #include <vector>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/analysis/describe_test.cpp
+
 namespace espalier {
 
 /// ASCII, whatever the locale.

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/yaml/schema_test.cpp
+
 #include <array>
 #include <string_view>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/yaml/read_limits_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/yaml/read_topology_test.cpp
+
 #include <span>
 #include <string>
 #include <string_view>

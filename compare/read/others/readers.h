@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/compare/read/others_test.cpp
+
 #include <string_view>
 
 #include "base/result.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/cuda/device/cuda_device_test.cpp
+
 #include <atomic>
 #include <deque>
 #include <memory>

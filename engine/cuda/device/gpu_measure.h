@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/cuda/device/gpu_measure_test.cpp
+
 #include <chrono>
 #include <cstdint>
 #include <memory>

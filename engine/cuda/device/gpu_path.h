@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/cuda/device/gpu_program_test.cpp
+
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/cuda/driver/driver_test.cpp
+
 #include <memory>
 #include <string>
 #include <string_view>

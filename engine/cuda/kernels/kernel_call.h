@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/cuda/kernels/bulk_copy_test.cpp
+
 #include <cstdint>
 
 /// What a kernel reads of the host: plain structures without constructors, alike for nvcc and for the host's compiler.

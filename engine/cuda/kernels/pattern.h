@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/cuda/elements_test.cpp
+
 #include <cstdint>
 
 #include "engine/check/pattern.h"

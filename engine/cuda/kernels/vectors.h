@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/cuda/kernels/bulk_copy_test.cpp
+
 #include <cstdint>
 #include <cstring>
 #include <type_traits>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/rendezvous/wire/digest_test.cpp
+
 #include <array>
 #include <cstdint>
 #include <string_view>

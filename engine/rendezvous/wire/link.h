@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/rendezvous/unauthenticated_test.cpp
+
 #include <deque>
 #include <memory>
 #include <optional>

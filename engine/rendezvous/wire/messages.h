@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/engine/rendezvous/wire/frame_test.cpp
+
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/lp/trees/arborescence_test.cpp
+
 #include <cstdint>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/planners/lp_test.cpp
+
 #include <optional>
 #include <vector>
 

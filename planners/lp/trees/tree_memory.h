@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/lp/trees/tree_memory_test.cpp
+
 #include <memory>
 #include <span>
 #include <string>

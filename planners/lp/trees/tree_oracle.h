@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/property/planners/tree_program_test.cpp
+
 #include <vector>
 
 #include "planners/lp/column_generation.h"

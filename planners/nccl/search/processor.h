@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/nccl/search/nccl_search_test.cpp
+
 #include <string_view>
 
 #include "planners/nccl/search/nccl_box.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/packing/find/finders_test.cpp
+
 #include <optional>
 #include <span>
 #include <string_view>

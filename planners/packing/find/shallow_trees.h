@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/packing/find/growing_trees_test.cpp
+
 #include <cstdint>
 
 #include "planners/packing/find/growing_trees.h"

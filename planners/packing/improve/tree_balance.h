@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/packing/improve/few_trees_test.cpp
+
 #include <cstdint>
 #include <span>
 #include <vector>

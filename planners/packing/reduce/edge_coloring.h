@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/packing/reduce/edge_coloring_test.cpp
+
 #include <cstdint>
 #include <span>
 #include <utility>

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/packing/reduce/deal_planes_test.cpp
+
 #include <cstdint>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/packing/find/finders_test.cpp
+
 #include <cstdint>
 #include <optional>
 #include <vector>

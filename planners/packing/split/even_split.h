@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/planners/packing/split/even_split_test.cpp
+
 #include <cstdint>
 #include <vector>
 

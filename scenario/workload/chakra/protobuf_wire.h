@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/scenario/workload/chakra_test.cpp
+
 #include <cstdint>
 #include <optional>
 #include <string_view>

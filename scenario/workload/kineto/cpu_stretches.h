@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/scenario/workload/kineto/cpu_stretches_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
