@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -153,76 +154,99 @@ bool is_between_ranks(const Schedule& schedule, const Route& route) {
 }
 
 /// What a planner sends from rank to rank over one route on one channel.
-using FlowKey = std::pair<RouteId, std::uint32_t>;
+struct Flow {
+  RouteId route;
+  ChannelId channel;
+  double units = 0;
+};
 
-/// The schedule with the links that `links_of` gives for each flow between ranks.
+/// The flows of a schedule by route and channel, and which one each transfer belongs to.
+struct Flows {
+  std::vector<Flow> all;
+  std::vector<std::uint32_t> of_transfer;
+};
+
+Flows flows_of(const Schedule& schedule) {
+  Flows flows;
+  std::vector<std::pair<RouteId, std::uint32_t>> keys;
+  keys.reserve(schedule.transfers.size());
+  for (const Transfer& transfer : schedule.transfers) keys.emplace_back(transfer.route, transfer.channel().value());
+  std::vector<std::uint32_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return keys[i]; });
+  flows.of_transfer.resize(keys.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Transfer& transfer = schedule.transfers[order[i]];
+    if (i == 0 || keys[order[i]] != keys[order[i - 1]]) flows.all.push_back({transfer.route, transfer.channel()});
+    flows.of_transfer[order[i]] = static_cast<std::uint32_t>(flows.all.size() - 1);
+    for (std::uint32_t k = 0; k < transfer.slice_count; ++k) {
+      flows.all.back().units += static_cast<double>(schedule.slices[transfer.first_slice.index() + k].length);
+    }
+  }
+  return flows;
+}
+
+/// The schedule with the links that `links_of` gives for each of its flows between ranks.
 template <class LinksOf>
-Schedule with_routes(const Schedule& schedule, LinksOf links_of) {
+Schedule with_routes(const Schedule& schedule, const Flows& flows, LinksOf links_of) {
   Schedule moved(schedule.header());
   moved.transfers = schedule.transfers;
-  std::map<FlowKey, RouteId> known;
-  for (Transfer& transfer : moved.transfers) {
-    const FlowKey flow{transfer.route, transfer.channel().value()};
-    const auto [place, is_new] = known.try_emplace(flow);
-    if (is_new) {
-      const Route route = schedule.route(transfer.route);
-      if (is_between_ranks(schedule, route)) {
-        place->second = moved.add_route(route.src, route.dst, links_of(flow, route));
-      } else {
-        place->second = moved.add_route(route.src, route.dst, route.links);
-      }
+  std::vector<RouteId> known(flows.all.size());
+  for (std::size_t i = 0; i < moved.transfers.size(); ++i) {
+    const std::uint32_t flow = flows.of_transfer[i];
+    if (known[flow].is_none()) {
+      const Route route = schedule.route(moved.transfers[i].route);
+      known[flow] = is_between_ranks(schedule, route) ? moved.add_route(route.src, route.dst, links_of(flow, route))
+                                                      : moved.add_route(route.src, route.dst, route.links);
     }
-    transfer.route = place->second;
+    moved.transfers[i].route = known[flow];
   }
   return moved;
 }
 
-/// The units of every flow, the most first.
-std::vector<std::pair<FlowKey, double>> flows_by_size(const Schedule& schedule) {
-  std::map<FlowKey, double> units;
-  for (const Transfer& transfer : schedule.transfers) {
-    double& sum = units[{transfer.route, transfer.channel().value()}];
-    for (std::uint32_t i = 0; i < transfer.slice_count; ++i) {
-      sum += static_cast<double>(schedule.slices[transfer.first_slice.index() + i].length);
-    }
-  }
-  std::vector<std::pair<FlowKey, double>> flows(units.begin(), units.end());
-  std::ranges::stable_sort(flows, std::ranges::greater{}, [](const auto& flow) { return flow.second; });
-  return flows;
+/// The flows, the one of most units first.
+std::vector<std::uint32_t> by_size(const Flows& flows) {
+  std::vector<std::uint32_t> order(flows.all.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::uint32_t flow) { return flows.all[flow].units; });
+  return order;
 }
 
 }  // namespace
 
 Schedule hash_flows(const Schedule& schedule, const Topology& topology, std::uint64_t seed) {
   FlowHasher hasher(topology);
-  return with_routes(schedule, [&](const FlowKey& flow, const Route& route) {
-    return hasher.draw(route, ChannelId(flow.second), seed);
+  const Flows flows = flows_of(schedule);
+  return with_routes(schedule, flows, [&](std::uint32_t flow, const Route& route) {
+    return hasher.draw(route, flows.all[flow].channel, seed);
   });
 }
 
 Schedule spread_flows(Schedule schedule, const Topology& topology) {
   if (!has_equal_paths(schedule, topology)) return schedule;
   FlowHasher hasher(topology);
+  const Flows flows = flows_of(schedule);
   std::vector<double> busy(topology.link_count(), 0);  // By link, in units over bytes per second.
-  std::map<FlowKey, std::vector<LinkId>> placed;
-  for (const auto& [flow, units] : flows_by_size(schedule)) {
-    const Route route = schedule.route(flow.first);
-    const auto time_of = [&, units = units](LinkId link) {
+  std::vector<std::vector<LinkId>> placed(flows.all.size());
+  for (const std::uint32_t flow : by_size(flows)) {
+    const Route route = schedule.route(flows.all[flow].route);
+    const auto time_of = [&, units = flows.all[flow].units](LinkId link) {
       return units / static_cast<double>(topology.link(link).bandwidth().bytes_per_second);
     };
     std::vector<LinkId>& links = placed[flow];
-    links.assign(route.links.begin(), route.links.end());
     if (is_between_ranks(schedule, route)) {
       // What the flow adds to the sum of squares.
       links = hasher.cheapest(route, [&](LinkId link) {
         const double time = time_of(link);
         return (2 * busy[link.index()] + time) * time;
       });
+    } else {
+      links.assign(route.links.begin(), route.links.end());
     }
     for (const LinkId link : links) busy[link.index()] += time_of(link);
   }
   Schedule spread =
-      with_routes(schedule, [&](const FlowKey& flow, const Route& /*route*/) { return std::move(placed.at(flow)); });
+      with_routes(schedule, flows, [&](std::uint32_t flow, const Route& /*route*/) { return std::move(placed[flow]); });
   const bool is_better =
       compute_loads(spread, topology).time_per_byte < compute_loads(schedule, topology).time_per_byte;
   return is_better ? std::move(spread) : std::move(schedule);
