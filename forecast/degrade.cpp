@@ -66,8 +66,7 @@ std::vector<LinkId> failing_links(const Topology& topology, const Parts& parts) 
 
 class Sweep {
  public:
-  Sweep(const Question& question, const DegradeOptions& options)
-      : question_(question), topology_(*question.machine), network_(topology_), options_(options) {}
+  explicit Sweep(const Question& question) : question_(question), topology_(*question.machine), network_(topology_) {}
 
   Result<Outlook> look_at_healthy() {
     auto planned = plan_all(question_);
@@ -96,8 +95,8 @@ class Sweep {
     on_rest.machine = &*rest;
     on_rest.collective = collective_on(*rest);
     on_rest.lost = &lost;
-    on_rest.has_variants = healthy_.fastest && is_packing_variant(healthy_.fastest->planner);
-    on_rest.known = options_.from_scratch ? nullptr : &known_;
+    // With the whole machine's trees bounds are found sooner; plans are those of the rest alone, as anyone asks for it.
+    on_rest.known = question_.algorithms.empty() ? &known_ : nullptr;
     auto found = look_at_rest(failure, on_rest);
     if (!found) return tl::unexpected(found.error());
     Outlook outlook = *std::move(found);
@@ -146,7 +145,7 @@ class Sweep {
   [[nodiscard]] Result<Outlook> look_at_rest(const planners::Failure& failure, const Question& on_rest) const {
     const planners::Trial* untouched = find_untouched(failure);
     if (untouched != nullptr && untouched->candidate == planned_.choice->candidate) {
-      auto bound = planners::compute_bound(*on_rest.machine, on_rest.collective, {{}, on_rest.known});
+      auto bound = planners::compute_bound(*on_rest.machine, on_rest.collective, {{}, &known_});
       if (!bound) return tl::unexpected(bound.error());
       return Outlook{on_rest.collective, *std::move(bound),
                      Fastest{untouched->candidate->planner, *untouched->run, true, false}};
@@ -162,7 +161,7 @@ class Sweep {
     return outlook;
   }
 
-  /// The healthy machine's trees are what plans of the rest begin with.
+  /// The healthy machine's trees are what bounds of the rest begin with.
   void keep_trees() {
     for (const planners::Candidate& candidate : planned_.candidates.made) {
       const bool has_trees = candidate.planner == "packing" || candidate.planner == "lp";
@@ -177,7 +176,6 @@ class Sweep {
   const Question& question_;
   const Topology& topology_;
   const planners::BundledNetwork network_;
-  const DegradeOptions& options_;
   Outlook healthy_;
   Planned planned_;
   std::vector<Usage> usage_;    ///< By trial, fastest first.
@@ -208,7 +206,7 @@ Result<Degradation> degrade(const Question& question, const DegradeOptions& opti
   const auto tell = [&](const std::string& what, std::size_t done) {
     if (on_failure) on_failure(what, done, failures.size() + 1);
   };
-  Sweep sweep(question, options);
+  Sweep sweep(question);
   tell("the whole", 0);
   auto healthy = sweep.look_at_healthy();
   if (!healthy) return tl::unexpected(healthy.error());

@@ -51,18 +51,17 @@ struct Degradation {
 };
 
 struct DegradeOptions {
-  bool ranks = false;         ///< Ranks fail too; a collective's root never does.
-  bool from_scratch = false;  ///< Plans every damaged machine anew, without the healthy machine's trees.
-  unsigned threads = 1;       ///< So many failures at once; what is found does not depend on it.
+  bool ranks = false;    ///< Ranks fail too; a collective's root never does.
+  unsigned threads = 1;  ///< So many failures at once; what is found does not depend on it.
 };
 
 /// Tells how far it is: what is looked at now, how many were before it, how many there are. Called one at a time.
 using OnFailure = std::function<void(const std::string& what, std::size_t done, std::size_t total)>;
 
 /// Every single failure of a question's machine, equal ones once: the bound that is left and the best schedule at its
-/// first size; bounds alone where it names no algorithm. A schedule of the healthy machine that does not use what
-/// failed takes part, so a failure that the fastest one does not meet costs nothing and is not planned for; variants of
-/// the packing take part where one is the fastest of the healthy machine.
+/// first size, as `plan` has it for what is left; bounds alone where it names no algorithm. A schedule of the healthy
+/// machine that does not use what failed takes part, so a failure that the fastest one does not meet costs nothing and
+/// is not planned for.
 /// With a traffic matrix every failure is looked at by itself, as no symmetry of the machine need be one of its
 /// traffic. Errors: unsupported for unequal shards, and for ranks that fail with a traffic matrix; those of the bound
 /// and of all planners on the healthy machine; those of runs. Cost: one bound, and one plan by each planner, per

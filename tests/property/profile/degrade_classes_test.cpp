@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/parallel.h"
 #include "forecast/candidate_runs.h"
 #include "forecast/degrade.h"
 #include "planners/bounds/bound.h"
@@ -57,28 +58,29 @@ std::optional<Answer> ask_without(const forecast::Question& question, const std:
                 has_auto ? seconds_of(on_rest, "auto") : 0, seconds_of(on_rest, "nccl")};
 }
 
-/// Members beside the first, spread over the class.
+/// The one that is shown, and so many others, spread over the class.
 std::vector<std::string> some_members(const planners::Failure& failure, std::size_t count) {
-  std::vector<std::string> some;
+  std::vector<std::string> some = {failure.alike.front()};
   const std::size_t others = failure.alike.size() - 1;
   for (std::size_t i = 0; i < std::min(count, others); ++i) {
-    some.push_back(failure.alike[1 + (i + 1) * others / std::min(count, others) - 1]);
+    some.push_back(failure.alike[(i + 1) * others / std::min(count, others)]);
   }
   return some;
 }
 
 /// What degrade says of a class is what each of its members gives.
-void check_classes(const Generated& made, CollectiveKind kind, Bytes size, std::size_t members) {
+void check_classes(const Generated& made, CollectiveKind kind, Bytes size, std::size_t members,
+                   const std::string& profile = "nccl-hopper") {
   ASSERT_TRUE(made.topology) << made.what;
-  const auto of_profile = test::options_of({"", "nccl-hopper"});
+  const auto of_profile = test::options_of({"", profile});
   forecast::Question question;
   question.machine = &*made.topology;
   question.collective = test::on(*made.topology, kind);
   question.sizes = {size};
   question.how.profile = std::make_shared<const forecast::Software>(
-      forecast::Software{"nccl-hopper", of_profile.profile, of_profile.launch, {}});
+      forecast::Software{profile, of_profile.profile, of_profile.launch, {}});
   if (!made.has_auto) question.algorithms = {"ring"};
-  const auto found = forecast::degrade(question, {.from_scratch = true});
+  const auto found = forecast::degrade(question, {.threads = usable_threads()});
   ASSERT_TRUE(found) << made.what << found.error().message;
   std::size_t asked = 0;
   for (const forecast::Damage& damage : found->damages) {
@@ -122,6 +124,20 @@ TEST(Degrade, ShowsForEachClassWhatItsMembersGive) {
     check_classes(made, CollectiveKind::all_gather, Bytes{1 << 20}, members_asked(1));
   }
 }
+
+/// `topo degrade` and `simulate --without` plan alike: with packings of lower and of fewer trees, from nothing.
+void check_shipped(const std::vector<test::Machine>& machines) {
+  for (const test::Machine& machine : machines) {
+    const Generated shipped{machine.name, test::read_machine(machine)};
+    check_classes(shipped, CollectiveKind::all_reduce, Bytes{64 << 20}, members_asked(0), machine.profile);
+  }
+}
+
+TEST(Degrade, OfShippedMachinesIsWhatSimulateWithoutGives) {
+  check_shipped({{"dgx-h100", "nccl-hopper"}, {"dgx-a100-x2", "nccl-ampere"}});
+}
+
+TEST(Degrade, OfMoreShippedMachinesIsWhatSimulateWithoutGives) { check_shipped(test::machines()); }
 
 TEST(Degrade, ShowsForEachClassOfLargeClustersWhatItsMembersGive) {
   std::vector<Generated> all;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "planners/bounds/bound.h"
 #include "tests/support/networks/real_machines.h"
 #include "topology/generate/generate.h"
+#include "topology/without.h"
 
 namespace espalier::forecast {
 namespace {
@@ -31,19 +33,19 @@ const Damage* find_damage(const Degradation& degradation, const std::string& nam
   return found == degradation.damages.end() ? nullptr : &*found;
 }
 
-// The healthy machine's trees make planning quicker and nothing else different.
-TEST(Degrade, FromScratchOrNotIsTheSame) {
+// The healthy machine's trees, which bounds begin with, change none of them.
+TEST(Degrade, BoundsAreThoseOfWhatIsLeft) {
   for (const Topology& topology : {dgx1v_nvlinks(true), *generate_torus({.dims = {3, 3}})}) {
-    const Question question = ask(topology, CollectiveKind::all_reduce, "packing");
-    const auto warm = degrade(question, {.ranks = true});
-    const auto cold = degrade(question, {.ranks = true, .from_scratch = true});
-    ASSERT_TRUE(warm && cold);
-    ASSERT_EQ(warm->damages.size(), cold->damages.size());
-    for (const Damage& damage : cold->damages) {
-      const Damage* same = find_damage(*warm, damage.failure.name);
-      ASSERT_NE(same, nullptr);
-      EXPECT_EQ(same->bound_loss, damage.bound_loss);
-      EXPECT_NEAR(same->loss, damage.loss, 0.01);  // Other trees of the same throughput fill at another pace.
+    const auto bounds = degrade(ask(topology, CollectiveKind::all_reduce, ""));
+    ASSERT_TRUE(bounds);
+    ASSERT_FALSE(bounds->damages.empty());
+    for (const Damage& damage : bounds->damages) {
+      const auto rest = without(topology, damage.failure.parts, damage.failure.name);
+      ASSERT_EQ(rest.has_value(), damage.outlook.has_value()) << damage.failure.name;
+      if (!rest) continue;
+      const auto alone = planners::compute_bound(*rest, damage.outlook->collective);
+      ASSERT_TRUE(alone);
+      EXPECT_EQ(damage.outlook->bound.time_per_byte, alone->time_per_byte) << damage.failure.name;
     }
   }
 }
