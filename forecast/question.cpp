@@ -56,7 +56,6 @@ Result<void> limit_packing(std::vector<planners::Planner>& planners, const Quest
 /// From which size on variants of the packing are wanted. Software adds to every hop, so that under a profile shallow
 /// trees may win at any size.
 Bytes smallest_of(const Question& question, bool names_variants) {
-  if (!question.has_variants) return max_message_size;
   const bool is_any = question.how.profile != nullptr || names_variants || question.sizes.empty();
   return is_any ? Bytes{} : std::ranges::min(question.sizes);
 }

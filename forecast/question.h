@@ -53,10 +53,9 @@ struct Question {
   std::vector<Bytes> sizes = {};                   ///< None: any.
   RunOptions how = {};
   PlanForms forms = PlanForms::any;
-  bool has_variants = true;                     ///< With "auto" packings of shallower and of fewer trees take part.
-  const planners::LostParts* lost = nullptr;    ///< As CandidateOptions::lost.
-  planners::PackingLimits packing = {};         ///< Of packing's trees.
-  const planners::TreeMemory* known = nullptr;  ///< As PlanContext::known.
+  const planners::LostParts* lost = nullptr;            ///< As CandidateOptions::lost.
+  planners::PackingLimits packing = {};                 ///< Of packing's trees.
+  const planners::TreeMemory* known = nullptr;          ///< As PlanContext::known.
   std::optional<planners::Paths> paths = std::nullopt;  ///< That plans may take; empty: the software's.
   unsigned threads = 1;                                 ///< As CandidateOptions::threads.
 };
