@@ -1,6 +1,7 @@
 #include "tests/property/questions/ask.h"
 
 #include <signal.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,11 +35,19 @@ std::string read_all(int from) {
   }
 }
 
+/// Ends this process once it has used so many seconds of its processors, or ten times as many of the clock.
+void limit_time(unsigned seconds) {
+  constexpr unsigned of_clock = 10;
+  const itimerval of_processor{{0, 0}, {static_cast<time_t>(seconds), 0}};
+  setitimer(ITIMER_PROF, &of_processor, nullptr);
+  alarm(of_clock * seconds);
+}
+
 /// Writes each complaint behind its length.
 [[noreturn]] void run_child(std::size_t first, std::size_t count, const std::function<std::string(std::size_t)>& check,
                             int to, unsigned seconds) {
   for (std::size_t i = first; i < count; ++i) {
-    alarm(seconds);
+    limit_time(seconds);
     std::string complaint;
     try {
       complaint = check(i);
@@ -65,7 +74,8 @@ void take_complaints(std::string_view text, std::vector<std::string>& complaints
 /// How a process ended; empty where it ended as it should.
 std::string describe_end(int status, unsigned seconds) {
   if (!WIFSIGNALED(status)) return "";
-  if (WTERMSIG(status) == SIGALRM) return "longer than " + std::to_string(seconds) + " s";
+  if (WTERMSIG(status) == SIGPROF) return "longer than " + std::to_string(seconds) + " s of processor";
+  if (WTERMSIG(status) == SIGALRM) return "without an end";
   return strsignal(WTERMSIG(status));
 }
 
