@@ -39,10 +39,8 @@ namespace espalier::python {
 /// What a backend derives from: from 2.0 on, a process group has a backend for each kind of device.
 #if TORCH_VERSION_MAJOR >= 2
 using BackendBase = c10d::Backend;
-using MaybeTensors = std::optional<std::vector<at::Tensor>>;
 #else
 using BackendBase = c10d::ProcessGroup;
-using MaybeTensors = c10::optional<std::vector<at::Tensor>>;
 #endif
 
 /// The element types that came after 1.13.
