@@ -45,7 +45,6 @@ constexpr std::array signs = {
     Sign{"# OSU ", "", {"what the OSU benchmarks printed", other_measurement}},
     Sign{"Intel(R) MPI Benchmarks", "", {"what the Intel MPI Benchmarks printed", other_measurement}},
     Sign{"#bytes #repetitions", "", {"what the Intel MPI Benchmarks printed", other_measurement}},
-    Sign{"==(", ")==>", {"what iblinkinfo printed", "ibnetdiscover prints the same fabric in a form that is read"}},
     Sign{" - SW ",
          "( '",
          {"what ibnetdiscover -p printed", "ibnetdiscover without -p prints it in a form that is read"}},

@@ -22,6 +22,7 @@ bool is_nvidia_matrix(std::string_view text) {
 }
 
 bool is_ibnetdiscover(std::string_view text) { return has(text, "switchguid=") || has(text, "caguid="); }
+bool is_iblinkinfo(std::string_view text) { return has(text, "==(") && has(text, ")==>"); }
 bool is_hwloc(std::string_view text) { return has(text, "<topology") && has(text, "<object"); }
 bool is_rocm_topology(std::string_view text) {
   return has(text, "Link Type between two GPUs") || has(text, "Hops between two GPUs");
@@ -59,6 +60,7 @@ constexpr std::array readers = {
                  true},
     FormatReader{"nvidia-topo", "nvidia-smi topo -m", is_nvidia_matrix, read_nvidia_matrix, true},
     FormatReader{"ibnetdiscover", "ibnetdiscover", is_ibnetdiscover, read_ibnetdiscover, true},
+    FormatReader{"iblinkinfo", "iblinkinfo", is_iblinkinfo, read_iblinkinfo, true},
     FormatReader{"hwloc", "hwloc XML (lstopo of.xml)", is_hwloc, read_hwloc},
     FormatReader{"rocm-topo", "rocm-smi --showtopo", is_rocm_topology, read_rocm_topology, true},
     FormatReader{"amd-smi", "amd-smi topology", is_amd_smi_topology, read_amd_smi_topology, true},

@@ -16,6 +16,7 @@ Result<Draft> read_nccl_topology(std::string_view text, const std::string& file)
 Result<Draft> read_nvidia_matrix(std::string_view text, const std::string& file);
 Result<Draft> read_nvidia_links(std::string_view text, const std::string& file);
 Result<Draft> read_ibnetdiscover(std::string_view text, const std::string& file);
+Result<Draft> read_iblinkinfo(std::string_view text, const std::string& file);
 Result<Draft> read_hwloc(std::string_view text, const std::string& file);
 Result<Draft> read_astra_network(std::string_view text, const std::string& file);
 Result<Draft> read_simai(std::string_view text, const std::string& file);

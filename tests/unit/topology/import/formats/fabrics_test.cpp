@@ -37,6 +37,42 @@ TEST(Ibnetdiscover, JoinsHostsBySwitches) {
   EXPECT_EQ(test::codes(imported), "I104 I101");  // the cable from leaf0 to itself; how adapters are joined to hosts
 }
 
+/// The same fabric as iblinkinfo prints it, without the odd cable.
+const std::string linked = R"(CA: node01 mlx5_0:
+  0x0000000000000011      4    1[  ] ==( 4X  53.125 Gbps Active/  LinkUp)==>  1    1[  ] "MF0;leaf0:MQM8700/U1" ( )
+CA: node01 mlx5_1:
+  0x0000000000000012      5    1[  ] ==( 4X  53.125 Gbps Active/  LinkUp)==>  1    2[  ] "MF0;leaf0:MQM8700/U1" ( )
+Switch: 0x000000000000000a MF0;leaf0:MQM8700/U1:
+   1    1[  ] ==( 4X  53.125 Gbps Active/  LinkUp)==>  4    1[  ] "node01 mlx5_0" ( )
+   1    2[  ] ==( 4X  53.125 Gbps Active/  LinkUp)==>  5    1[  ] "node01 mlx5_1" ( )
+   1    3[  ] ==( 4X  25.78125 Gbps Active/  LinkUp)==>  6    1[  ] "node02 mlx5_0" ( Could be 53.125 Gbps)
+   1    4[  ] ==(                Down/ Polling)==>  [  ] "" ( )
+   1    9[  ] ==( 4X  106.25 Gbps Active/  LinkUp)==>  2    1[  ] "spine" ( )
+   1   10[  ] ==( 4X  106.25 Gbps Active/  LinkUp)==>  2    2[  ] "spine" ( )
+Switch: 0x000000000000000b spine:
+   2    1[  ] ==( 4X  106.25 Gbps Active/  LinkUp)==>  1    9[  ] "MF0;leaf0:MQM8700/U1" ( )
+   2    2[  ] ==( 4X  106.25 Gbps Active/  LinkUp)==>  1   10[  ] "MF0;leaf0:MQM8700/U1" ( )
+)";
+
+TEST(Iblinkinfo, HasTheFabricOfIbnetdiscover) {
+  const ImportedTopology imported = import_good({linked});
+  const Topology& topology = imported.topology;
+  EXPECT_EQ(topology.rank_count(), 2U);
+  EXPECT_EQ(links(topology, "node01.mlx5_0", "leaf0"), "1 x 25 GB/s net");  // both ends list it
+  EXPECT_EQ(links(topology, "node01", "node01.mlx5_1"), "1 x 25 GB/s pcie");
+  EXPECT_EQ(links(topology, "node02.mlx5_0", "leaf0"), "1 x 12.5 GB/s net");  // slower than it could be
+  EXPECT_EQ(links(topology, "leaf0", "spine"), "2 x 50 GB/s net");
+}
+
+TEST(Iblinkinfo, SaysWhereALineIsNoPort) {
+  const std::string rate = "CA: a mlx5_0:\n 0x1 4 1[  ] ==( 4X 54.1 Gbps Active/ LinkUp)==> 1 1[  ] \"leaf\" ( )\n";
+  EXPECT_NE(refusal({rate}).find(":2:"), std::string::npos) << refusal({rate});
+  const std::string far = "CA: a mlx5_0:\n 0x1 4 1[  ] ==( 4X 53.125 Gbps Active/ LinkUp)==> 1 [  ] \"leaf\" ( )\n";
+  EXPECT_NE(refusal({far}).find("is no port"), std::string::npos) << refusal({far});
+  const std::string down = "CA: a mlx5_0:\n 0x1 4 1[  ] ==( Down/ Polling)==>  [  ] \"\" ( )\n";
+  EXPECT_NE(refusal({down}).find("active"), std::string::npos) << refusal({down});
+}
+
 TEST(Ibnetdiscover, MachinesTakeTheirPlacesInIt) {
   const std::string machine = "\tGPU0\tNIC0\tNIC1\nGPU0\t X \tPIX\tPIX\nNIC Legend:\n NIC0: mlx5_1\n NIC1: mlx5_0\n";
   const Topology topology = import_good({machine, fabric}).topology;

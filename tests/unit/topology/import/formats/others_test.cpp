@@ -352,8 +352,6 @@ TEST(Formats, WhatIsNoMachineIsNamed) {
       {"# OSU MPI-CUDA Allreduce Latency Test v7.0\n", "what the OSU benchmarks printed"},
       {"# OSU NCCL Allreduce Latency Test v7.4\n", "what the OSU benchmarks printed"},
       {"#    Intel(R) MPI Benchmarks 2021.2, MPI-1 part\n", "what the Intel MPI Benchmarks printed"},
-      {"CA: node01 mlx5_0:\n 0x1 5 1[ ] ==( 4X 53.125 Gbps Active/ LinkUp)==> 0xa 1 1[ ] \"leaf\" ( )\n",
-       "what iblinkinfo printed"},
       {"ACCESS TABLE:\n 0000:0c:00.0\n", "what amd-smi topology printed"},
       {"LINK TYPE TABLE:\n 0000:0c:00.0\n", "what amd-smi topology printed"},
       {R"([{"gpu": 0, "links": [{"link_type": "XGMI", "num_hops": 1}]}])", "what amd-smi topology printed"},
