@@ -27,6 +27,7 @@ enum class Kind {
   imb,
   perftest,
   nvbandwidth,
+  profiler_trace,
   plan,
   topology,
   other
@@ -50,7 +51,9 @@ Kind kind_of_json(std::string_view text) {
     first = at;
     kind = meaning;
   }
-  return kind;
+  // A profiler's trace names its process groups as the recorder does.
+  const bool is_trace = kind == Kind::flight_recorder && text.find("\"traceEvents\"") != std::string_view::npos;
+  return is_trace ? Kind::profiler_trace : kind;
 }
 
 /// Tables of other benchmarks, by what stands above their rows.
@@ -134,6 +137,9 @@ Result<RunFile> read_run(std::string_view text, std::string_view name, const Ncc
     case Kind::imb: return widen(read_imb(text, name));
     case Kind::perftest: return widen(read_perftest(text, name));
     case Kind::nvbandwidth: return widen(read_nvbandwidth(text, name));
+    case Kind::profiler_trace:
+      return refuse("this is a trace of PyTorch's profiler, which has no times of a size",
+                    "espalier diagnose MACHINE FILE FILE... takes those of several ranks and names who comes late");
     case Kind::plan: return refuse("this is a plan, not a run of it", "espalier simulate PLAN --json or --trace FILE");
     case Kind::topology:
       return refuse("this is a topology, not a run on it", "espalier simulate TOPOLOGY COLLECTIVE --json");

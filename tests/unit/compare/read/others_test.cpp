@@ -193,5 +193,15 @@ TEST(OtherReaders, BadRowsAreNamed) {
   EXPECT_EQ(why("{\"pg_config\": {}, \"entries\": 3}"), "f:1:30: a list is expected here, not a number | ");
 }
 
+/// What PyTorch's profiler writes names the process groups before its events.
+TEST(Others, AProfilersTraceIsNoFlightRecord) {
+  const std::string trace =
+      R"({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 2, "pg_count": 1,
+"pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "pg_size": 2, "ranks": [0, 1]}]},
+"traceEvents": []})";
+  EXPECT_NE(why(trace).find("a trace of PyTorch's profiler"), std::string::npos) << why(trace);
+  EXPECT_NE(why(trace).find("espalier diagnose"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace espalier::compare
