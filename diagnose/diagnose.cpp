@@ -158,10 +158,10 @@ std::vector<std::string> untouched_kinds(const FaultSearch& search, std::span<co
 
 Result<Diagnosis> diagnose(std::span<const Evidence> evidence, std::span<const FaultClass> classes,
                            const Predict& predict, const DiagnoseOptions& options) {
-  FaultSearch search(evidence, classes, predict);
+  FaultSearch search(evidence, classes, predict, options.estimate, options.threads);
   if (options.on_step) options.on_step("the healthy machine");
   if (const auto started = search.start(); !started) return tl::unexpected(started.error());
-  search.add_classes(options.threads, options.on_step);
+  search.add_classes(options.on_step);
   if (options.on_step) options.on_step("pairs");
   const std::vector<Hypothesis> all = search.find_all();
   const std::vector<double> posteriors = posteriors_of(all);

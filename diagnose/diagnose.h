@@ -47,6 +47,9 @@ struct DiagnoseOptions {
   std::size_t max_suspects = 8;
   double alarm = 0.8;    ///< Suspects are named where the machine is at fault with this probability and more.
   unsigned threads = 1;  ///< That may predict at once.
+  /// About what `predict` would say of slow parts that nobody knows of, at next to no cost; empty: there is none. With
+  /// it only those are considered, beside late ranks, and few are predicted: for machines on which that takes long.
+  Predict estimate = {};
   std::function<void(const std::string&)> on_step = {};  ///< Told what is looked at, one at a time.
 };
 
@@ -55,7 +58,7 @@ struct DiagnoseOptions {
 /// simulated rates are straight in the reciprocal rate; who comes to the top is simulated anew at its own rate.
 /// `classes` are those of the machine and these tests (find_fault_classes).
 /// Requires: evidence with at least one point. Errors: those of `predict` on the healthy machine.
-/// Cost: about seven predictions per class and series, and a dozen more.
+/// Cost: about five predictions per class and series, and a dozen more; with estimates a few in all.
 Result<Diagnosis> diagnose(std::span<const Evidence> evidence, std::span<const FaultClass> classes,
                            const Predict& predict, const DiagnoseOptions& options = {});
 

@@ -13,6 +13,9 @@ namespace {
 
 /// Where curves are simulated, the one that shows most first. Between them times follow the reciprocal rate.
 constexpr std::array slow_rates = {0.25, 0.5, 0.75};
+/// The same where planning for each rate takes long, for all and for those that fit.
+constexpr std::array first_rates = {0.5};
+constexpr std::array more_rates = {0.25, 0.75};
 constexpr double min_rate = 0.05, max_rate = 0.99;
 
 /// Where likelihoods are taken: any part of the rate may be left.
@@ -43,6 +46,8 @@ std::vector<double> logarithms_over(std::span<const double> measured, std::span<
   for (std::size_t i = 0; i < measured.size(); ++i) residuals.push_back(std::log(measured[i] / times[i]));
   return residuals;
 }
+
+double posterior(const Hypothesis& hypothesis) { return hypothesis.log_evidence + std::log(hypothesis.prior); }
 
 /// Calls `use` with every choice of one from each of these one or two.
 template <class Use>
@@ -84,8 +89,8 @@ double Curve::effect() const {
 }
 
 FaultSearch::FaultSearch(std::span<const Evidence> evidence, std::span<const FaultClass> classes,
-                         const Predict& predict)
-    : evidence_(evidence), classes_(classes), predict_(predict) {
+                         const Predict& predict, const Predict& estimate, unsigned threads)
+    : evidence_(evidence), classes_(classes), predict_(predict), estimate_(estimate), threads_(threads) {
   std::vector<Likelihood::Row> rows;
   for (std::size_t series = 0; series < evidence.size(); ++series) {
     for (const Point& point : evidence[series].points) {
@@ -97,11 +102,15 @@ FaultSearch::FaultSearch(std::span<const Evidence> evidence, std::span<const Fau
 }
 
 Result<std::vector<double>> FaultSearch::predict_all(std::span<const Fault> faults) const {
+  return ask_all(predict_, faults);
+}
+
+Result<std::vector<double>> FaultSearch::ask_all(const Predict& predict, std::span<const Fault> faults) const {
   std::vector<double> all;
   for (const Evidence& each : evidence_) {
     std::vector<Bytes> sizes;
     for (const Point& point : each.points) sizes.push_back(point.size);
-    const auto times = predict_(each.question, faults, sizes);
+    const auto times = predict(each.question, faults, sizes);
     if (!times) return tl::unexpected(times.error());
     all.insert(all.end(), times->begin(), times->end());
   }
@@ -130,13 +139,16 @@ std::optional<Curve> FaultSearch::make_curve(Curve curve, std::span<const double
   curve.times = {healthy_};
   for (const double rate : rates) {
     curve.fault.rate = rate;
-    auto times = predict_all(std::span(&curve.fault, 1));
+    auto times = ask_all(estimate_ ? estimate_ : predict_, std::span(&curve.fault, 1));
     if (!times) return std::nullopt;  // Such a machine does not run the collective; it would have been told.
     curve.rates.insert(curve.rates.begin() + 1, rate);
     curve.times.insert(curve.times.begin() + 1, *std::move(times));
     if (curve.rates.size() > 2) continue;
     if (curve.effect() < seen) return std::nullopt;
-    if (like != nullptr && are_within(curve.times.back(), like->times.back(), alike)) return std::nullopt;
+    if (like == nullptr) continue;
+    std::vector<double> same;
+    for (std::size_t row = 0; row < healthy_.size(); ++row) same.push_back(like->time(row, rate));
+    if (are_within(curve.times.back(), same, alike)) return std::nullopt;
   }
   return curve;
 }
@@ -154,22 +166,47 @@ std::vector<Curve> FaultSearch::curves_of(std::size_t number) const {
     }
   };
   add({}, (1 - prior_of_gone) * (1 - prior_of_planned_around), slow_rates, nullptr);
+  if (estimate_) return curves;
   const std::optional<Curve> unknown = curves.empty() ? std::nullopt : std::optional(curves.front());
-  add({Fault::Kind::slow, {}, 1, 0, true}, (1 - prior_of_gone) * prior_of_planned_around, slow_rates,
+  add({Fault::Kind::slow, {}, 1, 0, true}, (1 - prior_of_gone) * prior_of_planned_around, first_rates,
       unknown ? &*unknown : nullptr);
   constexpr std::array gone_rate = {0.5};  // Of no meaning: there is one such machine.
   if (of.may_be_gone) add({Fault::Kind::gone, {}, 1, 0, true}, prior_of_gone, gone_rate, nullptr);
   return curves;
 }
 
-void FaultSearch::add_classes(unsigned threads, const std::function<void(const std::string&)>& on_class) {
+void FaultSearch::add_classes(const std::function<void(const std::string&)>& on_class) {
   std::vector<std::vector<Curve>> of_class(classes_.size());
   std::mutex telling;
-  run_parallel(classes_.size(), threads, [&](std::size_t number) {
+  run_parallel(classes_.size(), threads_, [&](std::size_t number) {
     if (const std::scoped_lock one_at_a_time(telling); on_class) on_class(classes_[number].parts.front());
     of_class[number] = curves_of(number);
   });
   for (std::vector<Curve>& curves : of_class) std::ranges::move(curves, std::back_inserter(curves_));
+  refine_planned_around();
+}
+
+void FaultSearch::refine_planned_around() {
+  std::vector<std::pair<double, Curve*>> fitting;
+  for (Curve& curve : curves_) {
+    if (curve.fault.kind != Fault::Kind::slow || !curve.fault.is_planned_around) continue;
+    fitting.emplace_back(explain_by({&curve}, curve.prior).log_evidence + std::log(curve.prior), &curve);
+  }
+  std::ranges::sort(fitting, std::ranges::greater(), &std::pair<double, Curve*>::first);
+  constexpr std::size_t refined = 4;
+  if (fitting.size() > refined) fitting.resize(refined);
+  run_parallel(fitting.size(), threads_, [&](std::size_t i) {
+    Curve& curve = *fitting[i].second;
+    for (const double rate : more_rates) {
+      Fault fault = curve.fault;
+      fault.rate = rate;
+      auto times = predict_all(std::span(&fault, 1));
+      if (!times) continue;
+      const auto place = std::ranges::lower_bound(curve.rates, rate, std::ranges::greater());
+      curve.times.insert(curve.times.begin() + (place - curve.rates.begin()), *std::move(times));
+      curve.rates.insert(place, rate);
+    }
+  });
 }
 
 Hypothesis FaultSearch::healthy_hypothesis() const {
@@ -237,15 +274,18 @@ void FaultSearch::simulate_anew(Hypothesis& hypothesis) const {
   const double over_rates = hypothesis.log_evidence - log_likelihood(hypothesis.times);
   std::vector<Fault> faults = hypothesis.faults;
   double best = -std::numeric_limits<double>::infinity();
-  constexpr int rounds = 3;
+  const int rounds = estimate_ ? 1 : 3;
+  constexpr double little = 0.3;  // Of a logarithm: no other rate says more.
   for (int round = 0; round < rounds; ++round) {
     auto times = predict_all(faults);
     if (!times) break;
     const double found = log_likelihood(*times);
     if (found <= best) break;
+    const bool is_last = found < best + little;
     best = found;
     hypothesis.faults = faults;
     hypothesis.times = *times;
+    if (is_last) break;
     faults = faults_beside(hypothesis);
     if (faults == hypothesis.faults) break;
   }
@@ -279,15 +319,21 @@ std::vector<Fault> FaultSearch::faults_beside(const Hypothesis& hypothesis) cons
   return faults;
 }
 
-std::vector<Hypothesis> FaultSearch::find_all() {
+/// Those of the first few that what was simulated may still bring to the top, on all threads.
+void FaultSearch::simulate_the_first_anew(std::span<Hypothesis> sorted, std::size_t count) const {
+  constexpr double hopeless = 30;  // Behind the first, as a logarithm: more than curves are off by.
+  std::size_t used = 0;
+  while (used < std::min(count, sorted.size()) && posterior(sorted[used]) > posterior(sorted[0]) - hopeless) ++used;
+  run_parallel(used, threads_, [&](std::size_t i) { simulate_anew(sorted[i]); });
+}
+
+std::vector<Hypothesis> FaultSearch::find_all() const {
   std::vector<Hypothesis> singles;
   for (const Curve& curve : curves_) singles.push_back(explain_by({&curve}, curve.prior));
-  const auto posterior = [](const Hypothesis& hypothesis) {
-    return hypothesis.log_evidence + std::log(hypothesis.prior);
-  };
   std::ranges::stable_sort(singles, std::ranges::greater(), posterior);
-  constexpr std::size_t anew = 6, paired = 14, pairs_anew = 6;
-  for (std::size_t i = 0; i < std::min(anew, singles.size()); ++i) simulate_anew(singles[i]);
+  constexpr std::size_t paired = 14;
+  const std::size_t anew = estimate_ ? 0 : 6, pairs_anew = anew;
+  simulate_the_first_anew(singles, anew);
   std::ranges::stable_sort(singles, std::ranges::greater(), posterior);
 
   std::vector<Hypothesis> pairs;
@@ -302,7 +348,7 @@ std::vector<Hypothesis> FaultSearch::find_all() {
     }
   }
   std::ranges::stable_sort(pairs, std::ranges::greater(), posterior);
-  for (std::size_t i = 0; i < std::min(pairs_anew, pairs.size()); ++i) simulate_anew(pairs[i]);
+  simulate_the_first_anew(pairs, pairs_anew);
 
   std::vector<Hypothesis> all = {healthy_hypothesis(), late_hypothesis()};
   std::ranges::move(singles, std::back_inserter(all));

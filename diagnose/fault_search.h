@@ -43,14 +43,17 @@ bool are_within(std::span<const double> one, std::span<const double> other, doub
 /// Rows of all series one after the other.
 class FaultSearch {
  public:
-  FaultSearch(std::span<const Evidence> evidence, std::span<const FaultClass> classes, const Predict& predict);
+  /// `threads` predict at once. With estimates (DiagnoseOptions) curves are theirs.
+  FaultSearch(std::span<const Evidence> evidence, std::span<const FaultClass> classes, const Predict& predict,
+              const Predict& estimate, unsigned threads);
 
   /// The healthy machine's times. Errors: those of predict.
   Result<void> start();
-  /// Every fault of every class whose effect is seen at all. `on_class` is told a part of each, one at a time.
-  void add_classes(unsigned threads, const std::function<void(const std::string&)>& on_class);
+  /// Every fault of every class whose effect is seen at all; at more rates where it fits. `on_class` is told a part of
+  /// each, one at a time.
+  void add_classes(const std::function<void(const std::string&)>& on_class);
   /// The healthy machine, late ranks, single faults and, where one fault leaves much open, pairs of the likeliest.
-  [[nodiscard]] std::vector<Hypothesis> find_all();
+  [[nodiscard]] std::vector<Hypothesis> find_all() const;
 
   [[nodiscard]] const std::vector<double>& measured() const { return measured_; }
   [[nodiscard]] const std::vector<double>& healthy() const { return healthy_; }
@@ -60,6 +63,7 @@ class FaultSearch {
 
  private:
   [[nodiscard]] Result<std::vector<double>> predict_all(std::span<const Fault> faults) const;
+  [[nodiscard]] Result<std::vector<double>> ask_all(const Predict& predict, std::span<const Fault> faults) const;
   [[nodiscard]] double log_likelihood(std::span<const double> times) const;
   /// Nothing where it cannot run or shows in no row; nor where its first rate's times are those of `like`.
   [[nodiscard]] std::optional<Curve> make_curve(Curve curve, std::span<const double> rates, const Curve* like) const;
@@ -71,11 +75,16 @@ class FaultSearch {
   [[nodiscard]] Hypothesis explain_by(std::vector<const Curve*> curves, double prior) const;
   /// Puts what is simulated in the place of what curves say, at the rates that fit best then.
   void simulate_anew(Hypothesis& hypothesis) const;
+  /// Curves of faults that are planned around at more rates, for the few that fit best.
+  void refine_planned_around();
+  void simulate_the_first_anew(std::span<Hypothesis> sorted, std::size_t count) const;
   [[nodiscard]] std::vector<Fault> faults_beside(const Hypothesis& hypothesis) const;
 
   std::span<const Evidence> evidence_;
   std::span<const FaultClass> classes_;
   const Predict& predict_;
+  const Predict& estimate_;
+  unsigned threads_;
   std::vector<double> measured_, healthy_;
   std::optional<Likelihood> likelihood_;
   std::vector<Curve> curves_;

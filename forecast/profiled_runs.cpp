@@ -334,10 +334,27 @@ Result<std::vector<ProfiledRuns::Pick>> ProfiledRuns::picks_of(const std::vector
   return picks;
 }
 
+/// Nothing where one way is all there is.
+std::string ProfiledRuns::why_first(const std::vector<Pick>& picks) {
+  if (picks.size() < 2) return {};
+  constexpr double micro = 1e6;
+  std::string why = fmt::format("its tuner counts {:.1f} us for {}", picks[0].seconds * micro,
+                                name_of(picks[0].pair.candidate->planner, picks[0].pair.protocol));
+  if (std::isfinite(picks[1].seconds)) {
+    why += fmt::format(" and {:.1f} us for {}", picks[1].seconds * micro,
+                       name_of(picks[1].pair.candidate->planner, picks[1].pair.protocol));
+  }
+  return why;
+}
+
 Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, Bytes size) {
-  const auto picks = picks_of(pairs, size);
-  if (!picks) return tl::unexpected(picks.error());
-  const auto ready = make_ready(picks->front().pair, size);
+  std::vector<Pick> picks = {{pairs.front(), 0}};
+  if (pairs.size() > 1) {
+    auto found = picks_of(pairs, size);
+    if (!found) return tl::unexpected(found.error());
+    picks = *std::move(found);
+  }
+  const auto ready = make_ready(picks.front().pair, size);
   if (!ready) return tl::unexpected(ready.error());
   Option& best = **ready;
   const Pair& pair = best.pair;
@@ -360,15 +377,7 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
   chunk.count = std::max(chunk.count, options_.element_size);
   auto report = simulate(best, size, {chunk, options_.pacing.ahead.value_or(0)});
   if (!report) return tl::unexpected(report.error());
-  constexpr double micro = 1e6;
-  std::string why = fmt::format("its tuner counts {:.1f} us for {}", picks->front().seconds * micro,
-                                name_of(pair.candidate->planner, pair.protocol));
-  if (picks->size() > 1 && std::isfinite((*picks)[1].seconds)) {
-    const Pick& next = (*picks)[1];
-    why += fmt::format(" and {:.1f} us for {}", next.seconds * micro,
-                       name_of(next.pair.candidate->planner, next.pair.protocol));
-  }
-  return ProfiledRun{pair.candidate, pair.shape, pair.protocol, best.setting, *std::move(report), std::move(why)};
+  return ProfiledRun{pair.candidate, pair.shape, pair.protocol, best.setting, *std::move(report), why_first(picks)};
 }
 
 Result<std::optional<RunReport>> ProfiledRuns::run_against(Option& option, Bytes size, const planners::RunCosts& costs,

@@ -112,6 +112,7 @@ class ProfiledRuns : public planners::CandidateTimes {
   const profile::NcclChoices* choices_of(CollectiveKind kind);
   Result<double> tuner_seconds_of(const Pair& pair, Bytes size);
   Result<std::vector<Pick>> picks_of(const std::vector<Pair>& pairs, Bytes size);
+  static std::string why_first(const std::vector<Pick>& picks);
   Result<ProfiledRun> run_as_nccl(const std::vector<Pair>& pairs, Bytes size);
   Result<std::optional<RunReport>> run_against(Option& option, Bytes size, const planners::RunCosts& costs,
                                                const std::optional<Picoseconds>& best);

@@ -15,6 +15,9 @@
 namespace espalier::cli {
 namespace {
 
+/// Faults of machines of more ranks are estimated by what runs put on links.
+constexpr std::size_t max_simulated_ranks = 48;
+
 /// A table by the ranks that each row is of.
 std::map<std::vector<std::uint32_t>, compare::Measurements> by_members(const compare::Measurements& table) {
   std::map<std::vector<std::uint32_t>, compare::Measurements> parts;
@@ -201,11 +204,17 @@ Result<Diagnosed> diagnose_tables(const Console& console, const Topology& machin
   Progress progress(console, "suspecting", 0);
   diagnose::DiagnoseOptions options;
   options.threads = usable_threads();
+  const diagnose::Predict estimate = [&](const diagnose::Question& question, std::span<const diagnose::Fault> faults,
+                                         std::span<const Bytes> sizes) {
+    return runs.estimate(question, faults, sizes);
+  };
+  const bool is_large = machine.rank_count() > max_simulated_ranks;
+  if (is_large) options.estimate = estimate;
   options.on_step = [&](const std::string& what) { progress.step(what); };
   auto diagnosis = diagnose::diagnose(tables.evidence, diagnose::find_fault_classes(tables.tested), predict, options);
   if (!diagnosis) return tl::unexpected(diagnosis.error());
   Diagnosed diagnosed{runs.software(), *std::move(diagnosis), {}, find_too_fast(tables, runs)};
-  diagnosed.next_test = next_test_for(machine, diagnosed.diagnosis, predict);
+  diagnosed.next_test = next_test_for(machine, diagnosed.diagnosis, is_large ? estimate : predict);
   return diagnosed;
 }
 

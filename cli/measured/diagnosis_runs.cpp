@@ -1,10 +1,13 @@
 #include "cli/measured/diagnosis_runs.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "cli/flags/algorithm_flags.h"
 #include "cli/jobs/predict_rows.h"
+#include "planners/planner.h"
+#include "planners/symmetric/symmetric_plan.h"
 #include "topology/names/group.h"
 
 namespace espalier::cli {
@@ -56,6 +59,27 @@ Result<planners::Candidates> DiagnosisRuns::plan(const Topology& on, const Colle
   return candidates;
 }
 
+/// Of NCCL's schedules alone no bound is asked: it takes longer than they do, for every way in which a machine may be
+/// damaged.
+Result<planners::Candidates> DiagnosisRuns::plan_again(const Topology& on, const Collective& collective,
+                                                       const std::string& algorithm) {
+  const auto algorithms = parse_algorithms(algorithm, true);
+  if (!algorithms) return tl::unexpected(algorithms.error());
+  const bool is_small = collective.rank_count < planners::min_symmetric_ranks;
+  if (!is_small || !std::ranges::all_of(*algorithms, forecast::is_nccl_algorithm)) {
+    return plan(on, collective, algorithm);
+  }
+  const planners::BundledNetwork network(on, forecast::paths_of(software_));
+  planners::Candidates candidates;
+  for (const planners::Planner& planner : forecast::planners_for(*algorithms, collective)) {
+    auto made = planners::make_candidates_by(planner, network, collective, {});
+    if (made) std::ranges::move(*made, std::back_inserter(candidates.made));
+    if (!made) candidates.refused.push_back({std::string(planner.name), made.error()});
+  }
+  if (candidates.made.empty() && !candidates.refused.empty()) return tl::unexpected(candidates.refused.front().error);
+  return candidates;
+}
+
 Result<DiagnosisRuns::Healthy*> DiagnosisRuns::healthy(const diagnose::Question& question) {
   const std::scoped_lock lock(mutex_);
   std::unique_ptr<Healthy>& known = healthy_[question];
@@ -71,7 +95,8 @@ Result<DiagnosisRuns::Healthy*> DiagnosisRuns::healthy(const diagnose::Question&
   if (!collective) return tl::unexpected(collective.error());
   auto candidates = plan(*machine, *collective, question.algorithm);
   if (!candidates) return tl::unexpected(candidates.error());
-  auto made = std::unique_ptr<Healthy>(new Healthy{*std::move(machine), *collective, *std::move(candidates), {}, {}});
+  auto made =
+      std::unique_ptr<Healthy>(new Healthy{*std::move(machine), *collective, *std::move(candidates), {}, {}, {}});
   forecast::RunOptions options;
   options.profile = software_;
   made->runs = std::make_unique<forecast::CandidateRuns>(made->machine, made->candidates, options);
@@ -125,7 +150,7 @@ Result<std::vector<double>> DiagnosisRuns::run_as_before(Healthy& of, const diag
 
 Result<std::vector<double>> DiagnosisRuns::run_planned_around(const Healthy& of, const diagnose::Question& question,
                                                               const Topology& faulty, std::span<const Bytes> sizes) {
-  const auto candidates = plan(faulty, of.collective, question.algorithm);
+  const auto candidates = plan_again(faulty, of.collective, question.algorithm);
   if (!candidates) return tl::unexpected(candidates.error());
   forecast::RunOptions options;
   options.profile = software_;
@@ -153,6 +178,42 @@ Result<std::vector<double>> DiagnosisRuns::predict(const diagnose::Question& que
                                  : run_as_before(**of, question, *faulty, sizes);
   if (!times) return times;
   for (double& time : *times) time += diagnose::delay_of(faults);
+  return times;
+}
+
+const LoadResponse& DiagnosisRuns::response_of(Healthy& of, const forecast::CandidateRun& run) {
+  const std::scoped_lock lock(mutex_);
+  const std::pair key(run.candidate, run.setting);
+  const auto known = of.responses.find(key);
+  if (known != of.responses.end()) return known->second;
+  const Topology& ran_on = run.setting != nullptr ? run.setting->topology : of.machine;
+  return of.responses.emplace(key, LoadResponse(run.candidate->schedule, ran_on, of.machine)).first->second;
+}
+
+Result<std::vector<double>> DiagnosisRuns::estimate(const diagnose::Question& question,
+                                                    std::span<const diagnose::Fault> faults,
+                                                    std::span<const Bytes> sizes) {
+  using Kind = diagnose::Fault::Kind;
+  const auto is_unknown = [](const diagnose::Fault& fault) {
+    return fault.kind == Kind::late || (fault.kind == Kind::slow && !fault.is_planned_around);
+  };
+  if (!std::ranges::all_of(faults, is_unknown)) {
+    return fail(ErrorCode::unsupported, "what is planned around is not estimated");
+  }
+  const auto of = healthy(question);
+  if (!of) return tl::unexpected(of.error());
+  const auto faulty = diagnose::with_faults((*of)->machine, faults);
+  if (!faulty) return tl::unexpected(faulty.error());
+  std::vector<double> times;
+  for (const Bytes asked : sizes) {
+    const Bytes size = predictable_size(asked, (*of)->collective);
+    const auto run = healthy_run(**of, question.algorithm, size);
+    if (!run) return tl::unexpected(run.error());
+    if (!(*run)->candidate->is_stored()) return fail(ErrorCode::unsupported, "a plan that is not stored");
+    const double added = faults.empty() ? 0 : response_of(**of, **run).added_per_byte(*faulty);
+    times.push_back((*run)->report.elapsed.seconds() + added * static_cast<double>(size.count) +
+                    diagnose::delay_of(faults));
+  }
   return times;
 }
 

@@ -6,9 +6,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/jobs/stop.h"
+#include "cli/measured/load_response.h"
 #include "compare/read/measurements.h"
 #include "diagnose/question.h"
 #include "forecast/candidate_runs.h"
@@ -34,6 +36,11 @@ class DiagnosisRuns {
   Result<std::vector<double>> predict(const diagnose::Question& question, std::span<const diagnose::Fault> faults,
                                       std::span<const Bytes> sizes);
 
+  /// About the same for slow parts that the software does not know of, by what runs put on links, without simulating
+  /// the damaged machine. Errors: unsupported for plans that are not stored, and other faults.
+  Result<std::vector<double>> estimate(const diagnose::Question& question, std::span<const diagnose::Fault> faults,
+                                       std::span<const Bytes> sizes);
+
   /// Seconds per byte that no schedule is below on the healthy machine; 0 where none can be said.
   double bound_per_byte(const diagnose::Question& question);
 
@@ -45,6 +52,7 @@ class DiagnosisRuns {
     planners::Candidates candidates;
     std::unique_ptr<forecast::CandidateRuns> runs;
     std::map<std::int64_t, forecast::CandidateRun> of_size;
+    std::map<std::pair<const planners::Candidate*, const profile::CostedNetwork*>, LoadResponse> responses;
   };
   /// What ran and how it was cut: what runs alike on a machine with faults that nobody knew.
   struct AsBefore {
@@ -58,11 +66,14 @@ class DiagnosisRuns {
 
   Result<Healthy*> healthy(const diagnose::Question& question);
   Result<const forecast::CandidateRun*> healthy_run(Healthy& of, const std::string& algorithm, Bytes size);
+  const LoadResponse& response_of(Healthy& of, const forecast::CandidateRun& run);
   Result<std::vector<double>> run_as_before(Healthy& of, const diagnose::Question& question, const Topology& faulty,
                                             std::span<const Bytes> sizes);
   Result<std::vector<double>> run_planned_around(const Healthy& of, const diagnose::Question& question,
                                                  const Topology& faulty, std::span<const Bytes> sizes);
   Result<planners::Candidates> plan(const Topology& on, const Collective& collective, const std::string& algorithm);
+  Result<planners::Candidates> plan_again(const Topology& on, const Collective& collective,
+                                          const std::string& algorithm);
 
   std::mutex mutex_;  ///< Of what is kept of the healthy machine.
   const Topology& machine_;

@@ -141,6 +141,23 @@ TEST(Diagnose, TwoFaultsAreAmongTheFirst) {
   EXPECT_GE(both, all * 85 / 100) << "of " << all;
 }
 
+TEST(Diagnose, WithEstimatesFewArePredicted) {
+  const Fault fault{Fault::Kind::slow, "b", 0.5, 0, false};
+  const std::vector<Evidence> evidence = measure(std::span(&fault, 1), 3);
+  std::size_t predicted = 0;
+  const Predict counted = [&](const Question& question, std::span<const Fault> faults, std::span<const Bytes> sizes) {
+    ++predicted;
+    return predict(question, faults, sizes);
+  };
+  DiagnoseOptions options;
+  options.estimate = predict;
+  const auto diagnosis = diagnose(evidence, classes(), counted, options);
+  ASSERT_TRUE(diagnosis);
+  EXPECT_EQ(predicted, evidence.size());  // The healthy machine's.
+  ASSERT_FALSE(diagnosis->suspects.empty());
+  EXPECT_TRUE(names(diagnosis->suspects, "b", 0.5));
+}
+
 TEST(Diagnose, ProbabilitiesAreSuch) {
   const Fault fault{Fault::Kind::slow, "b", 0.5, 0, false};
   const Diagnosis diagnosis = diagnosed(measure(std::span(&fault, 1), 3));
