@@ -1,0 +1,53 @@
+#include "cli/measured/diagnosis_runs.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "tests/support/read_good.h"
+
+namespace espalier::cli {
+namespace {
+
+const Topology& star_of_eight() {
+  static const Topology machine = test::read_good(R"(
+espalier: 1
+name: star
+classes: {cable: {bandwidth: 10 GB/s, latency: 2 us}}
+nodes: [{id: leaf, kind: switch}, {id: "gpu[0-7]", kind: gpu}]
+links: [{all: ["gpu[0-7]", leaf], class: cable}]
+)");
+  return machine;
+}
+
+TEST(DiagnosisRuns, EstimatesAreNearWhatIsSimulated) {
+  DiagnosisRuns runs(star_of_eight(), nullptr);
+  constexpr std::array sizes = {Bytes{1 << 14}, Bytes{1 << 20}, Bytes{1 << 24}, Bytes{1 << 28}};
+  for (const char* algorithm : {"ring", "recursive"}) {
+    for (const double rate : {0.25, 0.5, 0.75}) {
+      const diagnose::Fault fault{diagnose::Fault::Kind::slow, "gpu3-leaf", rate, 0, false};
+      const diagnose::Question question{"", "all_reduce", algorithm};
+      const auto simulated = runs.predict(question, std::span(&fault, 1), sizes);
+      const auto estimated = runs.estimate(question, std::span(&fault, 1), sizes);
+      ASSERT_TRUE(simulated && estimated);
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        EXPECT_NEAR((*estimated)[i] / (*simulated)[i], 1, 0.15) << algorithm << " " << rate << " " << sizes[i].count;
+      }
+    }
+  }
+}
+
+TEST(DiagnosisRuns, WhatIsPlannedAroundIsNotEstimated) {
+  DiagnosisRuns runs(star_of_eight(), nullptr);
+  constexpr std::array sizes = {Bytes{1 << 20}};
+  const diagnose::Fault known{diagnose::Fault::Kind::slow, "gpu3-leaf", 0.5, 0, true};
+  EXPECT_FALSE(runs.estimate({"", "all_reduce", "ring"}, std::span(&known, 1), sizes));
+  const diagnose::Fault late{diagnose::Fault::Kind::late, "", 1, 1e-3, false};
+  const auto healthy = runs.predict({"", "all_reduce", "ring"}, {}, sizes);
+  const auto with = runs.estimate({"", "all_reduce", "ring"}, std::span(&late, 1), sizes);
+  ASSERT_TRUE(healthy && with);
+  EXPECT_NEAR(with->front() - healthy->front(), 1e-3, 1e-12);
+}
+
+}  // namespace
+}  // namespace espalier::cli
