@@ -14,12 +14,11 @@
 #include "forecast/question.h"
 #include "planners/graph/rank_groups.h"
 #include "planners/nccl/nccl.h"
+#include "profile/cost_shapes.h"
 #include "schedule/loads.h"
 
 namespace espalier::forecast {
 namespace {
-
-constexpr std::string_view nccl_prefix = "nccl/";
 
 /// Rings that broadcast or reduce hand on so much per channel: what the pipelines of the one published table of
 /// broadcast (twelve V100, 256 KiB to 128 MiB) show, whatever the protocol's chunk.
@@ -31,58 +30,6 @@ constexpr Bytes sent_chunk{128 << 10};
 constexpr std::int64_t max_sent_chunks = 64;
 
 bool is_nccl(const planners::Candidate& candidate) { return is_nccl_algorithm(candidate.planner); }
-
-/// Whether every block goes from who brings it to who gets it in one message.
-bool sends_straight(const Schedule& schedule) {
-  const Collective& collective = schedule.collective;
-  return std::ranges::all_of(schedule.transfers, [&](const Transfer& transfer) {
-    const PartRanks part = schedule.slices[transfer.first_slice.index()].ranks();
-    return schedule.src(transfer) == bringer_of(collective, part) &&
-           schedule.dst(transfer) == receiver_of(collective, part);
-  });
-}
-
-/// Whose costs a schedule may have: those of NCCL's algorithm of that name; of the planners, what switches add and copy
-/// has those of NVLS, rings those of rings and all others those of trees. What ranks send to one another, NCCL sends
-/// and receives too, straight or by way of another GPU (PXN): its costs are as good.
-std::vector<profile::Shape> shapes_of(const planners::Candidate& candidate, std::size_t machines) {
-  if (is_nccl(candidate)) {
-    const std::string_view name = std::string_view(candidate.planner).substr(nccl_prefix.size());
-    for (const profile::Shape shape : profile::all_shapes) {
-      if (to_string(shape) == name) return {shape};
-    }
-  }
-  if (!candidate.schedule.relays.empty()) return {machines > 1 ? profile::Shape::nvls_tree : profile::Shape::nvls};
-  if (candidate.planner == "ring") return {profile::Shape::ring};
-  const CollectiveKind kind = candidate.collective().kind;
-  const bool is_of_blocks =
-      slices_have_destination(kind) || kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
-  if (!is_of_blocks) return {profile::Shape::tree};
-  return {profile::Shape::tree, sends_straight(candidate.schedule) ? profile::Shape::p2p : profile::Shape::pxn};
-}
-
-/// Into how many parts NCCL's algorithm divides what a channel carries.
-std::uint64_t shards_of(profile::Shape shape, const Collective& collective, std::size_t machines) {
-  const bool is_rooted = collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce;
-  switch (shape) {
-    case profile::Shape::tree:
-    case profile::Shape::collnet_chain: return 1;
-    case profile::Shape::nvls_tree:
-    case profile::Shape::collnet_direct: return std::max<std::uint64_t>(1, collective.rank_count / machines);
-    default: return is_rooted ? 1 : std::max<std::uint64_t>(1, collective.rank_count);
-  }
-}
-
-/// How many chunks of a tree are to be in flight for each that its way names. With Simple as many as it is deep, a
-/// chain inside machines and a binary tree over them; with LL128 as many as the tuner counts steps, shared by a
-/// machine's ranks. Source: github.com/NVIDIA/nccl (June 2026), src/enqueue.cc, src/graph/connect.cc (depth).
-double depth_of(profile::Shape shape, sim::Protocol protocol, std::size_t ranks, std::size_t machines) {
-  if (shape != profile::Shape::tree || protocol == sim::Protocol::ll) return 1;
-  const double local = std::max(1.0, static_cast<double>(ranks) / static_cast<double>(machines));
-  const auto over = static_cast<double>(std::bit_width(machines) - 1);
-  constexpr double of_rank = 0.1;
-  return protocol == sim::Protocol::simple ? std::max(1.0, local - 1 + over) : (1 + over + of_rank * local) / local;
-}
 
 /// Sends take PXN where there is any: NCCL does not compare.
 void prefer_pxn(auto& pairs) {
@@ -120,7 +67,7 @@ ProfiledRuns::ProfiledRuns(const Topology& topology, const planners::Candidates&
 
 std::vector<ProfiledRuns::Pair> ProfiledRuns::pairs_of(const planners::Candidate& candidate) const {
   std::vector<Pair> found;
-  for (const profile::Shape shape : shapes_of(candidate, machines_)) {
+  for (const profile::Shape shape : profile::shapes_of(candidate, machines_)) {
     for (const auto& [key, way] : options_.profile.ways) {
       const auto& [of, protocol] = key;
       if (of != shape || (options_.protocol && *options_.protocol != protocol)) continue;
@@ -148,7 +95,7 @@ Result<const profile::CostedNetwork*> ProfiledRuns::find_setting(const Pair& pai
 }
 
 Result<ProfiledRuns::Option*> ProfiledRuns::make_ready(const Pair& pair, Bytes size) {
-  const std::uint64_t shards = shards_of(pair.shape, pair.candidate->collective(), machines_);
+  const std::uint64_t shards = profile::shards_of(pair.shape, pair.candidate->collective(), machines_);
   const std::uint32_t all = channels_;
   // Where channels have no limit of their own, fewer of them change nothing.
   const bool are_limited = pair.way->most.front().bytes_per_second > 0;
@@ -358,9 +305,9 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
   if (!ready) return tl::unexpected(ready.error());
   Option& best = **ready;
   const Pair& pair = best.pair;
-  const std::uint64_t shards = shards_of(pair.shape, pair.candidate->collective(), machines_);
+  const std::uint64_t shards = profile::shards_of(pair.shape, pair.candidate->collective(), machines_);
   const std::uint32_t channels = channels_used(*pair.way, channels_, size, shards);
-  const double depth = depth_of(pair.shape, pair.protocol, topology_.rank_count(), machines_);
+  const double depth = profile::depth_of(pair.shape, pair.protocol, topology_.rank_count(), machines_);
   Bytes chunk =
       options_.pacing.chunk.value_or(chunk_of(*pair.way, channels, size, shards, best.chunks->largest_part(), depth));
   if (chunk.count == 0) chunk = best.chunks->choose(size);

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/options/options_test.py
+
 #include <vector>
 
 #include "schedule/schedule.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+// Tested by: tests/unit/topology/import/formats/others_test.cpp
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
