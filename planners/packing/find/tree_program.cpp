@@ -16,6 +16,12 @@ namespace espalier::planners {
 
 namespace {
 
+/// What a program of trees of any depth may cost (ColumnSolution::work), and one of shallow trees, which are variants
+/// that a choice can do without. Whole shipped machines take less than 10^6; 32 ranks of 16 links each with one of them
+/// gone up to 4 x 10^9, a second for every 10^9.
+constexpr std::int64_t max_free_work = 3'000'000'000;
+constexpr std::int64_t max_shallow_work = 300'000'000;
+
 /// Past these the program takes longer than splitting switches does.
 constexpr std::size_t max_program_ranks = 4096;
 constexpr std::size_t max_tree_rank_orbits = 32;
@@ -67,6 +73,7 @@ ColumnSolution TreeProgram::solve(std::uint32_t max_height, std::span<const Arbo
   ColumnLimits limits = this->limits();
   limits.shallow = true;
   limits.max_height = max_height;
+  limits.max_work = max_height == 0 ? max_free_work : max_shallow_work;
   std::vector<Column> seeds;
   if (max_height == 0 && context_->known != nullptr) seeds = context_->known->seeds(*topology_, *orbits_, trees);
   if (seeds.empty()) {
