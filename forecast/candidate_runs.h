@@ -51,7 +51,7 @@ struct Crossover {
   Bytes size;
 };
 
-/// Simulates candidates over message sizes, each (schedule, size, cut) once. Several threads may ask at once.
+/// Simulates candidates over message sizes, each (schedule, size, pacing) once. Several threads may ask at once.
 class CandidateRuns {
  public:
   CandidateRuns(const Topology& topology, const planners::Candidates& candidates, RunOptions options);
@@ -66,7 +66,7 @@ class CandidateRuns {
   /// The same with jitter and a seed of its own: what was chosen stays chosen. Under a profile the options' count.
   Result<CandidateRun> run(const std::string& algorithm, Bytes size, const sim::Conditions& conditions);
 
-  /// What ran under a profile, in the same setting, at another size and cut. Requires: a profile.
+  /// What ran under a profile, in the same setting, at another size and pacing. Requires: a profile.
   Result<sim::Report> run_in(const profile::CostedNetwork& setting, const planners::Candidate& candidate, Bytes size,
                              const Pacing& pacing) {
     return profiled().run_in(setting, candidate, size, pacing);
@@ -77,7 +77,7 @@ class CandidateRuns {
   /// The fastest at a size, with the trials of all; where only NCCL's own schedules are there, what NCCL would pick.
   Result<planners::Choice> choose(Bytes size);
 
-  /// One candidate at one size and cut on links alone, without jitter; nothing where it takes longer than the deadline.
+  /// One candidate at one size and pacing on links alone, without jitter; nothing where it takes longer than the deadline.
   Result<std::optional<RunReport>> evaluate(const planners::Candidate& candidate, Bytes size, const Pacing& pacing,
                                             Picoseconds deadline);
 
