@@ -77,7 +77,8 @@ class CandidateRuns {
   /// The fastest at a size, with the trials of all; where only NCCL's own schedules are there, what NCCL would pick.
   Result<planners::Choice> choose(Bytes size);
 
-  /// One candidate at one size and pacing on links alone, without jitter; nothing where it takes longer than the deadline.
+  /// One candidate at one size and pacing on links alone, without jitter; nothing where it takes longer than the
+  /// deadline.
   Result<std::optional<RunReport>> evaluate(const planners::Candidate& candidate, Bytes size, const Pacing& pacing,
                                             Picoseconds deadline);
 
