@@ -112,7 +112,7 @@ TEST(RunSweep, ProfilesCountTheirCosts) {
   way.payload_ppm = 500'000;
   const Topology topology = *generate_torus({{4}, {}});
   spec.machines.push_back({topology, "", "", nullptr, {}});
-  spec.machines.push_back({topology, "", "mine:slow", costs, {3'000'000}});
+  spec.machines.push_back({topology, "", "mine:slow", costs, {{3'000'000}}});
   spec.collectives = {CollectiveKind::all_gather};
   spec.algorithms = {"ring", "nccl"};
   spec.sizes = {Bytes{1 << 20}};

@@ -132,8 +132,8 @@ TEST(AllReduceFloors, BoxesWhoseSwitchesComputeCountAsOneRank) {
   std::vector<Node> nodes(7);
   std::vector<Link> links;
   const auto add_cable = [&](std::size_t a, std::size_t b, std::int64_t rate) {
-    links.push_back({NodeId(a), NodeId(b), {rate}});
-    links.push_back({NodeId(b), NodeId(a), {rate}});
+    links.push_back({NodeId(a), NodeId(b), {{rate}}});
+    links.push_back({NodeId(b), NodeId(a), {{rate}}});
   };
   for (std::size_t i = 0; i < 7; ++i) {
     nodes[i].id = "n" + std::to_string(i);
@@ -171,8 +171,8 @@ TEST(AllReduceFloors, ThreeBoxesNeedFourMessages) {
     nodes[i].multicast = i < 6;
     if (i == 6) continue;
     for (const auto& [other, rate] : {std::pair(i - 3, 10), std::pair(std::size_t{6}, 1)}) {
-      links.push_back({NodeId(i), NodeId(other), {rate}});
-      links.push_back({NodeId(other), NodeId(i), {rate}});
+      links.push_back({NodeId(i), NodeId(other), {{rate}}});
+      links.push_back({NodeId(other), NodeId(i), {{rate}}});
     }
   }
   const auto floors = all_reduce_floors(*Topology::make("boxes", nodes, links));
