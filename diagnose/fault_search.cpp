@@ -321,9 +321,9 @@ std::vector<Fault> FaultSearch::faults_beside(const Hypothesis& hypothesis) cons
 
 /// Those of the first few that what was simulated may still bring to the top, on all threads.
 void FaultSearch::simulate_the_first_anew(std::span<Hypothesis> sorted, std::size_t count) const {
-  constexpr double hopeless = 30;  // Behind the first, as a logarithm: more than curves are off by.
+  constexpr double max_behind = 30;  // Behind the first, as a logarithm: more than curves are off by.
   std::size_t used = 0;
-  while (used < std::min(count, sorted.size()) && posterior(sorted[used]) > posterior(sorted[0]) - hopeless) ++used;
+  while (used < std::min(count, sorted.size()) && posterior(sorted[used]) > posterior(sorted[0]) - max_behind) ++used;
   run_parallel(used, threads_, [&](std::size_t i) { simulate_anew(sorted[i]); });
 }
 

@@ -26,7 +26,7 @@ struct Forecast::State {
             .algorithms = std::move(names),
             .how = how,
             .forms = forms,
-            .threads = options.threads};
+            .threads = std::max(1U, options.threads)};
   }
 
   [[nodiscard]] Prediction prediction_of(const forecast::CandidateRun& run) const {

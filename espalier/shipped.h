@@ -13,7 +13,8 @@ struct ShippedFile {
   std::string shown;
 };
 
-/// The folder of the machines, profiles and scenarios that come with Espalier: $ESPALIER_CONFIGS, else beside the
+/// The folder of the machines, profiles and scenarios that come with Espalier: $ESPALIER_CONFIGS where it is
+/// set, else beside the
 /// program (its build folder or installation), else where this library was installed. Empty where there is none.
 std::string shipped_folder();
 

@@ -200,7 +200,7 @@ Result<Crossover> CandidateRuns::find_crossover(const std::string& from, const s
                                                 Bytes above) {
   const planners::ChunkModel& chunks_from = candidates_->find(from)->chunks;
   const planners::ChunkModel& chunks_to = candidates_->find(to)->chunks;
-  if (planners::is_dear(chunks_from, above) || planners::is_dear(chunks_to, above)) {
+  if (planners::exceeds_hop_budget(chunks_from, above) || planners::exceeds_hop_budget(chunks_to, above)) {
     return find_dear_crossover(from, to, below, above);
   }
   constexpr double close_enough = 1.05, beside = 1.02;

@@ -335,7 +335,7 @@ Result<std::optional<RunReport>> ProfiledRuns::run_against(Option& option, Bytes
   if (!best) return planners::find_best_pacing(*costs.chunks, size, costs.fixed, evaluate_pacing);
   // Hardly a cut makes up for loads and latencies that take longer than the best so far: where runs take seconds, no
   // others are tried.
-  if (planners::is_dear(*costs.chunks, size) && costs.pipelined_time(size) >= best->seconds()) {
+  if (planners::exceeds_hop_budget(*costs.chunks, size) && costs.pipelined_time(size) >= best->seconds()) {
     return evaluate_pacing(planners::first_pacing(*costs.chunks, size, costs.fixed), *best);
   }
   return planners::find_best_pacing_beside(*best, *costs.chunks, size, costs.fixed, evaluate_pacing);

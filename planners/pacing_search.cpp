@@ -62,7 +62,7 @@ class Search {
   Result<std::optional<RunReport>> run(std::optional<Picoseconds> best_of_others) {
     if (best_of_others) of_others_ = (*best_of_others - fixed_.launch).seconds();
     Pacing pacing = first_pacing(chunks_, size_, fixed_);
-    const bool is_fine = is_dear(chunks_, size_) && !fixed_.chunk;
+    const bool is_fine = exceeds_hop_budget(chunks_, size_) && !fixed_.chunk;
     if (is_fine) pacing.chunk = expect_fine_enough(pacing.chunk);
     auto first = evaluate(pacing, best_of_others ? latest_beside(*best_of_others) : no_deadline);
     if (!first || !*first) return first;
@@ -144,8 +144,8 @@ class Search {
     guesses_.clear();
     for (Pacing pacing : {one, other}) {
       pacing.chunk = std::max(pacing.chunk, fixed_.min_chunk);
-      const bool is_dear = !is_affordable(pacing.chunk) || hops_of(pacing.chunk) > guessed_hops;
-      if (!was_run(pacing) && !is_dear) guesses_.push_back({pacing, std::nullopt});
+      const bool is_over_budget = !is_affordable(pacing.chunk) || hops_of(pacing.chunk) > guessed_hops;
+      if (!was_run(pacing) && !is_over_budget) guesses_.push_back({pacing, std::nullopt});
     }
     if (fixed_.threads < 2 || guesses_.size() < 2) return guesses_.clear();
     const Picoseconds deadline = deadline_of_tries();
@@ -328,7 +328,7 @@ FixedPacing fixed_pacing(const Schedule& schedule, Bytes size, const FixedPacing
   return fixed;
 }
 
-bool is_dear(const ChunkModel& chunks, Bytes size) { return chunks.chunk_hops(size, size) > dear_hops; }
+bool exceeds_hop_budget(const ChunkModel& chunks, Bytes size) { return chunks.chunk_hops(size, size) > dear_hops; }
 
 Pacing first_pacing(const ChunkModel& chunks, Bytes size, const FixedPacing& fixed) {
   const Bytes cheap = chunks.smallest_within(size, first_hops);

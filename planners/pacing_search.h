@@ -34,7 +34,7 @@ using EvaluatePacing = std::function<Result<std::optional<RunReport>>(const Paci
 inline constexpr double dear_hops = 4'000'000;
 
 /// Whether even a run of whole transfers is dear.
-bool is_dear(const ChunkModel& chunks, Bytes size);
+bool exceeds_hop_budget(const ChunkModel& chunks, Bytes size);
 
 /// What find_best_pacing begins with, unless that is dear.
 Pacing first_pacing(const ChunkModel& chunks, Bytes size, const FixedPacing& fixed);

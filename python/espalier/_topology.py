@@ -20,7 +20,9 @@ def _shipped_folder():
 
 @functools.lru_cache(maxsize=16)
 def _shipped_folder_of(told):
-    for folder in ([told] if told else []) + [os.path.join(_HERE, "configs"), os.path.join(os.path.dirname(_HERE), "configs")]:
+    if told:  # Also where nothing is there: then names are not found, rather than others' files taken.
+        return pathlib.Path(told)
+    for folder in [os.path.join(_HERE, "configs"), os.path.join(os.path.dirname(_HERE), "configs")]:
         if os.path.isdir(folder):
             return pathlib.Path(folder)
     return None

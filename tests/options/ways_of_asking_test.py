@@ -6,6 +6,7 @@ where an answer is not what it looks like.
 """
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ ESPALIER, REPOSITORY = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.arg
 
 
 def shell(line, folder=None):
-    return subprocess.run(["bash", "-c", line.replace("espalier", str(ESPALIER), 1)], cwd=folder, stdin=subprocess.DEVNULL,
+    return subprocess.run(["bash", "-c", line if line.startswith("export") else line.replace("espalier", str(ESPALIER), 1)], cwd=folder, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=250)
 
 
@@ -87,6 +88,14 @@ class Asking(unittest.TestCase):
             done = shell(line, self.folder.name)
             self.assertNotEqual(done.returncode, 0, line)
             self.assertNotRegex(done.stdout, r"\b(nan|inf)\b")
+
+    def test_another_folder_of_machines_is_in_place_of_the_shipped(self):
+        pathlib.Path(self.folder.name, "mine.yaml").write_text((REPOSITORY / "configs" / "one-host.yaml").read_text())
+        shutil.copy(REPOSITORY / "configs" / "espalier.schema.json", self.folder.name)
+        told = f"export ESPALIER_CONFIGS={self.folder.name}; cd /; "
+        self.ask(told + f"{ESPALIER} bound mine all_gather")
+        self.ask(told + f"{ESPALIER} bound dgx1v all_gather", 1)
+        self.ask(f"export ESPALIER_CONFIGS=/nowhere; {ESPALIER} bound dgx1v all_gather", 1)
 
     def test_a_missing_folder_is_named(self):
         done = self.ask("espalier plan rtx4090-pcie all_gather -a ring -o there/plan.json", 1)

@@ -104,7 +104,7 @@ TEST(DearCuts, WholeTransfersAreRunOnlyWhereTheyAreFineEnough) {
   };
   // 256 KiB is a shard on each of the two rings; a quarter of it is as fine as a dear search begins.
   const Bytes large{1 << 30};
-  ASSERT_TRUE(planners::is_dear(chunks, large));
+  ASSERT_TRUE(planners::exceeds_hop_budget(chunks, large));
   EXPECT_LE(search(large), Bytes{64 << 10});
   EXPECT_EQ(run.front(), Bytes{64 << 10});
   EXPECT_LE(*std::ranges::max_element(run), Bytes{64 << 10});
