@@ -43,8 +43,8 @@ unsigned threads_for(const Question& question) {
 Result<void> limit_packing(std::vector<planners::Planner>& planners, const Question& question) {
   const auto packing = std::ranges::find(planners, "packing", &planners::Planner::name);
   if (packing == planners.end() || std::ranges::any_of(question.algorithms, is_packing_variant)) {
-    return fail(ErrorCode::unsupported, "limits of trees are those of packing, which is not asked for",
-                "add packing to the algorithms, or leave the limits out");
+    return fail(ErrorCode::unsupported, "k, max-trees, max-depth and gap limit packing, which is not asked for",
+                "add packing to the algorithms, or leave them out");
   }
   packing->plan = [&limits = question.packing](const planners::PlanningProblem& problem, const Collective& collective,
                                                const planners::PlanContext& context) {
@@ -132,7 +132,7 @@ Result<planners::Candidates> plan(const Question& question, const PlanListener& 
   if (!is_limited || candidates->find("packing") != nullptr) return candidates;
   const auto refusal = std::ranges::find(candidates->refused, "packing", &planners::Refusal::planner);
   if (refusal == candidates->refused.end()) return candidates;
-  return fail(refusal->error.code, "no packing within the limits of its trees: " + refusal->error.message,
+  return fail(refusal->error.code, "no packing within k, max-trees, max-depth and gap: " + refusal->error.message,
               refusal->error.help);
 }
 

@@ -3,7 +3,7 @@
 
 Usage: options_test.py ESPALIER REPOSITORY [VERB...]
 
-verbs.py says how each verb is used and what is given for each option. An option that --help lists and verbs.py does not is a
+All verbs but the lab's, which needs rights of its own. verbs.py says how each verb is used and what is given for each option. An option that --help lists and verbs.py does not is a
 failure, so that a new option cannot be forgotten.
 """
 import concurrent.futures
@@ -126,7 +126,7 @@ def main():
             if tried[0] == 3:
                 print("skipped: " + tried[2])
                 return 3
-        jobs = [job for verb in sys.argv[3:] or command.verbs() for job in jobs_of(command, verb)]
+        jobs = [job for verb in sys.argv[3:] or [verb for verb in command.verbs() if verb != "lab"] for job in jobs_of(command, verb)]
         problems = [job for job in jobs if isinstance(job, str)]
         tried = [job for job in jobs if not isinstance(job, str)]
         print("\n".join(problems), flush=True)

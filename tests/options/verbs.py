@@ -152,9 +152,9 @@ VERBS = {
         "one": (["cluster.yaml", "all_gather", "-e", "1M"], {}),
         "rooted": (["cluster.yaml", "scatter", "-e", "1M"], {}),
     }),
-    "nccl": ({**{flag: words for flag, words in TOPOLOGY.items() if flag != "--parameter"}, **SIZES, "--profile": ["--profile", "nccl-hopper"],
+    "nccl": ({**TOPOLOGY, **SIZES, "--profile": ["--profile", "nccl-hopper"],
               "--nccl-version": ["--nccl-version", "2.27"], "--csv": ["--csv"]}, {
-        "one": (["dgx-h100-x4", "all_reduce"], {"--strict": "nothing is odd", "--ranks": ["--ranks", "box0.gpu[0-3]"], "--without": ["--without", "box0.nic0"],
+        "one": (["dgx-h100-x4", "all_reduce"], {"--parameter": "a plain file", "--strict": "nothing is odd", "--ranks": ["--ranks", "box0.gpu[0-3]"], "--without": ["--without", "box0.nic0"],
                                                 "--slow": ["--slow", "nvlink4=0.5"], "--profile": ["--profile", "nccl-ampere"],
                                                 "--maxbytes": ["-e", "2G"]}),
     }),
@@ -197,7 +197,7 @@ VERBS = {
     }),
     "merge": ({"--out": ["-o", "out.csv"]}, {"rows": (["one.csv", "two.csv"], {})}),
     "compare": ({"--fail-above": ["--fail-above", "1%"], "--svg": ["--svg", "out.svg"], "--png": ["--png", "out.png"], "--lanes": ["--lanes", "3"],
-                 "--plan": ["--plan", "plan.json"], "--collective": ["--collective", "all_reduce"],
+                 "--plan": ["--plan", "plan.json"], "--collective": ["--collective", "all_gather"],
                  "--algorithm": ["-a", "tree"], "--profile": ["--profile", "nccl-hopper"], "--nccl-version": ["--nccl-version", "2.20"], "--paths": ["--paths", "any"], "--protocol": ["--protocol", "ll"],
                  "--ranks": ["--ranks", "gpu[0-2]"], "--parameter": ["-p", "rate=30"], "--csv": ["--csv"],
                  "--without": ["--without", "gpu3"], "--slow": ["--slow", "gpu0=0.5"]}, {
@@ -233,7 +233,7 @@ VERBS = {
                   "--without": ["--without", "leaf7"], "--slow": ["--slow", "ndr=0.5"], "--strict": "shown by 'normal'"}),
     }),
     "calibrate": ({**TOPOLOGY, "--from": ["--from", "predicted.json"], "--output": ["-o", "out.yaml"],
-                   "--algorithm": ["-a", "tree"], "--collective": ["--collective", "all_reduce"],
+                   "--algorithm": ["-a", "tree"], "--collective": ["--collective", "all_gather"],
                    "--plan": ["--plan", "tree.json"], "--chunk": ["--chunk", "64K"], "--minbytes": ["-b", "1M"],
                    "--maxbytes": ["-e", "100K"], "--hold-out": ["--hold-out", "0"], "--profile": ["--profile", "nccl-ampere"], "--csv": ["--csv"]}, {
         "results": (["cluster.yaml", "--from", "measured.json", "--hold-out", "0"], {"--hold-out": "shown by 'nccl-tests'", "--profile": "its rows name algorithms"}),
