@@ -9,9 +9,17 @@ add_library(espalier::espalier ALIAS espalier_all)
 target_link_libraries(espalier_all INTERFACE ${espalier_libraries})
 set_target_properties(espalier_all PROPERTIES EXPORT_NAME espalier)
 
+# Of the headers, those of espalier/ and what these include, which goes into a folder that programs need not know. The
+# libraries' own sets of headers are a component that nobody installs; they say where headers are.
+set(espalier_headers ${CMAKE_INSTALL_INCLUDEDIR}/espalier)
+set(espalier_internal_headers ${espalier_headers}/internal)
 install(TARGETS espalier_all ${espalier_libraries} EXPORT espalier_targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
-  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/espalier COMPONENT development)
+  FILE_SET HEADERS DESTINATION ${espalier_internal_headers} COMPONENT all_headers EXCLUDE_FROM_ALL)
+target_include_directories(espalier_api INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+
+install(CODE "set(espalier_source ${PROJECT_SOURCE_DIR})\nset(espalier_headers ${espalier_headers})" COMPONENT development)
+install(SCRIPT cmake/install-headers.cmake COMPONENT development)
 install(TARGETS espalier_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
 install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/espalier/configs COMPONENT command)
 install(EXPORT espalier_targets NAMESPACE espalier:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/espalier COMPONENT development)

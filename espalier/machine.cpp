@@ -6,16 +6,13 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/suggest.h"
 #include "espalier/shipped.h"
 
 namespace espalier {
 namespace {
 
 Error missing_machine(const std::string& name) {
-  const std::vector<std::string> names = shipped_names("");
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  return {ErrorCode::unavailable, fmt::format("there is no machine or file '{}'", name), suggest(name, views)};
+  return {ErrorCode::unavailable, fmt::format("there is no machine or file '{}'", name), suggest_shipped(name, "")};
 }
 
 }  // namespace

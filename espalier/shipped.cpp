@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
+
+#include "base/suggest.h"
 
 namespace espalier {
 namespace {
@@ -46,6 +49,14 @@ std::vector<std::string> shipped_names(const std::string& folder) {
   }
   std::ranges::sort(names);
   return names;
+}
+
+std::string suggest_shipped(const std::string& written, const std::string& folder) {
+  std::vector<std::string> names = shipped_names(folder);
+  if (names.empty()) return "give a file, or set ESPALIER_CONFIGS to the folder PREFIX/share/espalier/configs";
+  if (folder == "profiles") names.emplace_back("ideal");
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return suggest(written, views);
 }
 
 }  // namespace espalier

@@ -13,9 +13,9 @@ struct ShippedFile {
   std::string shown;
 };
 
-/// The folder of the machines, profiles and scenarios that come with Espalier: $ESPALIER_CONFIGS where it is
-/// set, else beside the
-/// program (its build folder or installation), else where this library was installed. Empty where there is none.
+/// The folder of the machines, profiles and scenarios that come with Espalier: $ESPALIER_CONFIGS where it is set, else
+/// beside the program (its build folder or installation), else where this library was installed. Empty where there is
+/// none.
 std::string shipped_folder();
 
 /// The file itself where there is one, or the one of that name in a folder of the shipped configurations: "" for
@@ -27,5 +27,8 @@ std::string shipped_file(const std::string& name);
 
 /// Names of the files in a folder of the shipped configurations, sorted.
 std::vector<std::string> shipped_names(const std::string& folder);
+
+/// What to write in the place of a name that none of them has; where there are none at all, how they are found.
+std::string suggest_shipped(const std::string& written, const std::string& folder);
 
 }  // namespace espalier

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/suggest.h"
 #include "espalier/shipped.h"
 #include "profile/read_profile.h"
 
@@ -27,11 +26,8 @@ Named take_apart(const std::string& name) {
 }
 
 Error unknown(const ShippedFile& file, const std::string& who) {
-  std::vector<std::string> names = shipped_names(profile_folder);
-  names.emplace_back("ideal");
-  std::vector<std::string_view> views(names.begin(), names.end());
   return {ErrorCode::invalid_input, who + ": there is no profile or file '" + file.shown + "'",
-          suggest(file.shown, views)};
+          suggest_shipped(file.shown, profile_folder)};
 }
 
 }  // namespace

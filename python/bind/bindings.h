@@ -70,6 +70,7 @@ void bind_communicator(py::module_& module);
 void bind_launch(py::module_& module);
 void bind_calibrate(py::module_& module);
 void bind_estimate(py::module_& module);
+void bind_experts(py::module_& module);
 /// The engine for espalier.torch (engine_api.h).
 void bind_engine(py::module_& module);
 

@@ -70,5 +70,6 @@ PYBIND11_MODULE(_espalier, module) {
   bind_launch(module);
   bind_calibrate(module);
   bind_estimate(module);
+  bind_experts(module);
   bind_engine(module);
 }

@@ -28,6 +28,7 @@ from ._calibrate import Calibration, calibrate
 from ._compare import Comparison, compare
 from ._communicator import Communicator, Handle
 from ._estimate import Estimate, estimate
+from ._experts import experts
 from ._gossip import Gossip, gossip
 from ._launch import run
 from ._plans import Bound, Breach, Schedule, bound, plan, planners
@@ -39,7 +40,7 @@ from . import _espalier
 from ._checks import speak_own_words as _speak_own_words
 
 __all__ = ["Bound", "Breach", "Calibration", "Communicator", "Comparison", "Error", "Estimate", "Gossip", "Handle", "Schedule", "Simulation", "Simulator", "Table", "Topology",
-           "bound", "calibrate", "compare", "estimate", "gossip", "parse_size", "plan", "planners", "run", "simulate", "sweep"]
+           "bound", "calibrate", "compare", "estimate", "experts", "gossip", "parse_size", "plan", "planners", "run", "simulate", "sweep"]
 
 for _bound in (Topology, Schedule, Simulator):
     _speak_own_words(_bound)

@@ -49,6 +49,18 @@ class AgainstTheCommand(unittest.TestCase):
                 self.assertAlmostEqual(run.of_bound, row["of_bound"], places=12)
                 self.assertAlmostEqual(run.busbw, row["busbw"], delta=1)
 
+    def test_experts(self):
+        for words, named in ((["dgx-h100", "--tokens", "4096", "--sms", "24"], {"tokens": 4096, "sms": 24}),
+                             (["dgx-h100-x4", "--software", "deepep-low-latency", "--first", "16"], {"software": "deepep-low-latency", "ranks": 16}),
+                             (["gb200-nvl72", "--software", "trtllm-nvlink", "--dispatch", "nvfp4"], {"software": "trtllm-nvlink", "dispatch": "nvfp4"})):
+            said = command("experts", *words)["exchanges"][0]
+            found = espalier.experts(Topology.load(words[0]), **named)
+            self.assertEqual(found, {name: said[name] for name in found})
+        machine = Topology.load("dgx-h100")
+        for wrong in ({"tokens": "many"}, {"tokens": 2**70}, {"tokens": -1}, {"software": "deepep"}, {"gpu": 5}, {"ranks": 9}, {"ranks": -1}, {"top_k": 0}):
+            with self.assertRaises(espalier.Error, msg=wrong):
+                espalier.experts(machine, **wrong)
+
     def test_auto(self):
         chosen = espalier.plan(Topology.load("dgx1v-degraded"), "all_gather", size="256M").algorithm
         row = command("simulate", "dgx1v-degraded", "all_gather", "-a", "auto", "-s", "256M", "--profile", "ideal")["results"][0]
