@@ -9,7 +9,6 @@
 #include <chrono>
 
 #include "engine/check/data_case.h"
-#include "engine/cuda/device/gpu_graph.h"
 #include "engine/cuda/device/gpu_path.h"
 #include "engine/cuda/device/gpu_ranks.h"
 #include "engine/cuda/device/host_driven_ranks.h"
@@ -130,26 +129,6 @@ TEST(GpuCalls, FollowEachOtherOnStreamsWithoutTheHost) {
       streams.await();
       EXPECT_TRUE((*of.made)->check());
       of.check_results();
-    }
-  }
-}
-
-TEST(GpuCalls, AreCapturedAndLaunchedAgainAndAgain) {
-  const test::FakeGpus fake;
-  for (const GpuPath path : {GpuPath::kernels, GpuPath::copies}) {
-    for (const bool low_latency : {false, true}) {
-      CallCase of(fake, path, {ElementType::int32, ReduceOperation::max}, low_latency);
-      ASSERT_TRUE(of.made) << of.made.error().message;
-      const auto graph = GpuGraph::capture(**of.made);
-      ASSERT_TRUE(graph) << graph.error().message;
-      Streams streams(of);
-      for (int call = 0; call < 3; ++call) {
-        ASSERT_TRUE((*graph)->launch(streams.handles[0]));
-        streams.await();
-        of.check_results();
-        ASSERT_TRUE((*of.made)->run());  // Graphs and calls take turns.
-        of.check_results();
-      }
     }
   }
 }
