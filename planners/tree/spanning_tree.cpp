@@ -8,9 +8,13 @@ namespace espalier::planners {
 
 namespace {
 
-/// The branches at each rank, by rank.
+/// The branches at each rank, by rank. A relay's number may be any behind the ranks'.
 std::vector<std::vector<std::uint32_t>> branches_at(const SpanningTree& tree) {
-  std::vector<std::vector<std::uint32_t>> at(tree.branches.size() + 1);
+  std::size_t numbers = 1;
+  for (const Branch& branch : tree.branches) {
+    numbers = std::max({numbers, branch.a.index() + 1, branch.b.index() + 1});
+  }
+  std::vector<std::vector<std::uint32_t>> at(numbers);
   for (std::uint32_t i = 0; i < tree.branches.size(); ++i) {
     at[tree.branches[i].a.index()].push_back(i);
     at[tree.branches[i].b.index()].push_back(i);
@@ -39,7 +43,7 @@ BreadthFirst sweep_from(const SpanningTree& tree, Rank root) {
       sweep.order.push_back(other);
     }
   }
-  ESPALIER_CHECK(sweep.order.size() == at.size(), "a spanning tree reaches every rank once");
+  ESPALIER_CHECK(sweep.order.size() == tree.branches.size() + 1, "a spanning tree reaches every rank once");
   return sweep;
 }
 

@@ -33,6 +33,11 @@ constexpr std::array shipped_machines = {Shipped{"aws-p4d-x2", "nccl-ampere"},
                                          Shipped{"dgx-h100", "nccl-hopper"},
                                          Shipped{"dgx-h100-x4", "nccl-hopper"},
                                          Shipped{"dgx-h100-without-nvls", "nccl-hopper"},
+                                         Shipped{"dgx-h200-cluster", "nccl-hopper"},
+                                         Shipped{"dgx-b200-cluster", "nccl-blackwell"},
+                                         Shipped{"dgx-b300", "nccl-blackwell"},
+                                         Shipped{"l40s-pcie", "nccl-pcie"},
+                                         Shipped{"rtx-pro-6000-pcie", "nccl-pcie"},
                                          Shipped{"dgx1v-degraded", "nccl-volta"},
                                          Shipped{"dgx1v-nvlink", "nccl-volta"},
                                          Shipped{"dgx1v", "nccl-volta"},
@@ -46,8 +51,18 @@ constexpr std::array shipped_machines = {Shipped{"aws-p4d-x2", "nccl-ampere"},
                                          Shipped{"rtx4090-pcie", "nccl-ampere"},
                                          Shipped{"torus-4x4x4", "espalier-tcp"}};
 
+/// Switches that copy and add.
+Topology with_adding_switches(const Topology& topology) {
+  std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
+  for (Node& node : nodes) {
+    if (node.kind == NodeKind::switch_node) node.multicast = node.reduction = true;
+  }
+  std::vector<Link> links(topology.links().begin(), topology.links().end());
+  return Topology::make(topology.name(), std::move(nodes), std::move(links)).value();
+}
+
 Result<Topology> generate(Random& random) {
-  switch (random.below(6)) {
+  switch (random.below(8)) {
     case 0:
       return generate_rail_boxes({.boxes = random.between(1, 8),
                                   .gpus_per_box = random.between(1, 8),
@@ -56,7 +71,8 @@ Result<Topology> generate(Random& random) {
     case 1: {
       ClusterOptions options{.boxes = random.between(1, 8), .gpus = random.below(2) == 0 ? 8 : 4};
       options.nics = std::int64_t{1} << random.below(options.gpus == 8 ? 4 : 3);
-      options.levels = random.between(1, 2);
+      options.levels = random.between(1, 3);
+      options.boxes_per_pod = options.levels == 3 ? std::max<std::int64_t>(1, options.boxes / 2) : 0;
       options.by_box = random.below(2) == 0;
       options.oversubscription.down = random.between(1, 4);
       return generate_cluster(options);
@@ -72,6 +88,10 @@ Result<Topology> generate(Random& random) {
     }
     case 4:
       return generate_dragonfly({.routers = random.between(1, 3), .ranks = random.between(1, 2), .global_links = 1});
+    case 5: return generate_fat_tree({.k = 2 * random.between(1, 3), .oversubscription = random.between(1, 2)});
+    case 6:
+      return random.below(2) == 0 ? generate_hypercube({.dimensions = random.between(1, 5)})
+                                  : generate_ring({.ranks = random.between(2, 12), .one_way = random.below(2) == 0});
     default:
       return generate_random({.ranks = random.between(2, 16),
                               .switches = random.between(0, 6),
@@ -87,7 +107,7 @@ std::string write_generated(Random& random, std::uint64_t seed, const std::strin
     const auto made = generate(random);
     if (!made || made->rank_count() > 64) continue;
     const std::string file = folder + "/network-" + std::to_string(seed) + ".yaml";
-    std::ofstream(file) << write_topology(*made);
+    std::ofstream(file) << write_topology(random.below(4) == 0 ? with_adding_switches(*made) : *made);
     return file;
   }
 }
@@ -147,10 +167,28 @@ Words make_call(std::size_t ranks, std::string_view profile, Random& random) {
   const bool has_profile = random.below(3) > 0;
   const bool searches = ranks <= 16 ? random.below(2) == 0 : random.below(12) == 0;
   std::string planner = searches ? pick(searching, random) : pick(quick, random);
-  if (has_profile && random.below(2) == 0) planner = "nccl";
+  constexpr std::array of_nccl = {"nccl",
+                                  "nccl",
+                                  "nccl",
+                                  "nccl",
+                                  "nccl/ring",
+                                  "nccl/tree",
+                                  "nccl/nvls",
+                                  "nccl/nvls_tree",
+                                  "nccl/collnet_direct",
+                                  "nccl/collnet_chain",
+                                  "nccl/pat",
+                                  "nccl/p2p",
+                                  "nccl/pxn"};
+  if (has_profile && random.below(2) == 0) planner = pick(of_nccl, random);
   words.insert(words.end(), {"-a", planner, "-s", pick(sizes, random)});
   if (random.below(3) == 0) words.insert(words.end(), {"-d", pick(types, random)});
   words.insert(words.end(), {"--profile", has_profile ? profile_file(profile) : "ideal"});
+  if (has_profile && random.below(6) == 0) {
+    constexpr std::array versions = {"2.4", "2.11", "2.18", "2.22", "2.27", "2.29"};
+    words.insert(words.end(), {"--nccl-version", pick(versions, random)});
+  }
+  if (has_profile && random.below(8) == 0) words.insert(words.end(), {"--paths", "any"});
   if (words.front() == "all_to_all" && random.below(2) == 0) {
     words.insert(words.end(), {"--matrix", "zipf:0." + std::to_string(random.below(10)) +
                                                ",seed=" + std::to_string(random.below(100))});

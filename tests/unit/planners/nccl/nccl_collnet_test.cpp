@@ -48,6 +48,32 @@ TEST(Collnet, SwitchesBetweenMachinesAddUp) {
   }
 }
 
+TEST(Collnet, EachRailsSwitchAddsUpWhatItsHeadsBring) {
+  const Topology topology = test::read_good(R"(
+espalier: 1
+name: two-rails
+nodes: [{id: "rail[0-1]", kind: switch, multicast: true, reduction: true}]
+groups:
+  - id: "box[0-2]"
+    host: true
+    nodes: [{id: "gpu[0-3]", kind: gpu}, {id: nvswitch, kind: switch}, {id: "nic[0-3]", kind: nic}]
+    links:
+      - {all: ["gpu[0-3]", nvswitch], bandwidth: 100 GB/s, latency: 1 us}
+      - {zip: ["gpu[0-3]", "nic[0-3]"], bandwidth: 50 GB/s}
+links:
+  - {all: ["box[0-2].nic[0,2]", rail0], bandwidth: 10 GB/s}
+  - {all: ["box[0-2].nic[1,3]", rail1], bandwidth: 10 GB/s}
+)");
+  for (const auto& plan : {plan_collnet_direct, plan_collnet_chain}) {
+    const auto schedule = plan(topology, all_reduce_of(topology));
+    ASSERT_TRUE(schedule) << schedule.error().message;
+    EXPECT_TRUE(verify(*schedule, topology, 1).ok());
+    EXPECT_EQ(schedule->relays.size(), 2U);
+    // Each NIC carries a quarter of S.
+    EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, Rational(1, 4) / 10'000'000'000);
+  }
+}
+
 TEST(Collnet, DirectHasFewerStepsThanChains) {
   // With three GPUs a box, the chain has one more step than handing straight to the head.
   const Topology topology = test::read_good(R"(
