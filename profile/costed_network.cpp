@@ -137,8 +137,10 @@ Result<CostedNetwork> make_setting(const Profile& profile, const ProtocolCosts& 
     const std::int64_t hop = halves_of_hop(tail, head, kind) * way.hop[index].count / 2;
     const bool flushes = protocol == sim::Protocol::simple;
     if (kind == LinkKind::network) {
-      link.latency = {own};
-      link.overhead = {link.overhead.count + hop + (flushes ? own : 0)};
+      const std::int64_t of_chunk = hop + (flushes ? own : 0);
+      const std::int64_t waited_for = of_chunk / way.under_way;
+      link.latency = {own + of_chunk - waited_for};
+      link.overhead = {link.overhead.count + waited_for};
     } else {
       link.latency = {hop};
     }

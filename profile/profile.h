@@ -43,6 +43,7 @@ struct ProtocolCosts {
   Bytes chunk;                           ///< The most that a channel hands on at once; zero: any.
   Bytes min_chunk;                       ///< Chunks are halved down to this ...
   std::vector<std::uint32_t> in_flight;  ///< ... until a channel has so many; for each halving, the last for the rest.
+  std::uint32_t under_way = 1;           ///< Hops between machines that a send's chunks make at once.
   Bytes per_channel;                     ///< Of a part of the data that a channel carries at least; zero: all channels.
   std::uint32_t since = 0;               ///< The first version that has it (version_number); 0: all.
 };

@@ -18,6 +18,8 @@
 namespace espalier::profile {
 namespace {
 
+constexpr std::int64_t max_in_flight = 1024;
+
 /// What the parts of the reader share.
 class Reader {
  public:
@@ -172,6 +174,7 @@ class Reader {
     way.chunk = read_size(fields, "chunk");
     way.min_chunk = read_size(fields, "least_chunk");
     way.per_channel = read_size(fields, "per_channel");
+    way.under_way = static_cast<std::uint32_t>(fields.integer("under_way", 1, max_in_flight).value_or(1));
     read_in_flight(fields, way);
     read_most(fields.find("most"), way);
     return way;
@@ -179,7 +182,7 @@ class Reader {
 
   /// A number, or a list of numbers: one for each halving.
   void read_in_flight(const Fields& fields, ProtocolCosts& way) {
-    constexpr std::int64_t most = 1024;
+    constexpr std::int64_t most = max_in_flight;
     const Value written = fields.find("in_flight");
     if (!written) return;
     if (!written.is_list()) {

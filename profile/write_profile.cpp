@@ -60,6 +60,7 @@ std::string way_text(const ProtocolCosts& way) {
   size("least_chunk", way.min_chunk);
   if (way.in_flight.size() == 1) entries.push_back(fmt::format("in_flight: {}", way.in_flight.front()));
   if (way.in_flight.size() > 1) entries.push_back(fmt::format("in_flight: [{}]", fmt::join(way.in_flight, ", ")));
+  if (way.under_way > 1) entries.push_back(fmt::format("under_way: {}", way.under_way));
   size("per_channel", way.per_channel);
   return fmt::format("{}", fmt::join(entries, ", "));
 }

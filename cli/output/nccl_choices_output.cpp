@@ -122,7 +122,11 @@ std::string nccl_text(const NcclAnswer& answer) {
   text += of.nvls_channels > 0 ? fmt::format("; {} opened\n", of.nvls_channels) : "\n";
   text += shapes_text("ring", of.rings, &planners::NcclRing::order);
   text += shapes_text("parents in tree", of.trees, &planners::NcclTree::parent);
-  return text + "#\n" + nccl_table(answer).text();
+  text += "#\n" + nccl_table(answer).text();
+  if (answer.network_adds) {
+    text += "#\n# without CollNet, which NCCL has with a plug-in for switches that add; -a nccl counts it here\n";
+  }
+  return text;
 }
 
 nlohmann::ordered_json nccl_json(const NcclAnswer& answer) {

@@ -31,6 +31,7 @@ struct NcclAnswer {
   std::string topology, profile, version, type;
   planners::NcclCommunicator communicator;
   std::vector<CollectiveChoices> collectives;
+  bool network_adds = false;  ///< Switches between machines copy and add: CollNet, which is not among the choices.
 };
 
 Table nccl_table(const NcclAnswer& answer);

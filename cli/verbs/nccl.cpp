@@ -11,6 +11,7 @@
 #include "cli/output/json_text.h"
 #include "cli/output/nccl_choices_output.h"
 #include "cli/verbs/commands.h"
+#include "topology/link_kind.h"
 
 namespace espalier::cli {
 namespace {
@@ -62,6 +63,15 @@ CollectiveChoices choose(const planners::NcclCommunicator& communicator, Collect
   return found;
 }
 
+/// Whether switches between machines copy and add.
+bool network_adds(const Topology& topology) {
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const Node& head = topology.node(topology.link(LinkId(i)).head);
+    if (head.multicast && head.reduction && kind_of(topology, LinkId(i)) == LinkKind::network) return true;
+  }
+  return false;
+}
+
 ExitCode run(const Console& console, const NcclFlags& flags) {
   const auto kinds = resolve_collectives(flags.collectives);
   if (!kinds) return console.refuse_usage(kinds.error());
@@ -86,7 +96,8 @@ ExitCode run(const Console& console, const NcclFlags& flags) {
   }
   NcclAnswer answer{topology.name(),       (*software)->profile.name,
                     flags.profile.version, std::string(to_string(*type)),
-                    *communicator,         {}};
+                    *communicator,         {},
+                    network_adds(topology)};
   if (answer.version.empty()) answer.version = profile::version_text((*software)->profile.tuner->version);
   for (const CollectiveKind kind : *kinds) {
     answer.collectives.push_back(choose(*communicator, kind, *sizes, size_of(*type)));

@@ -95,6 +95,19 @@ TEST(CostedNetwork, SimpleWaitsForTheFlushOfTheNetwork) {
   EXPECT_EQ(overhead(*setting, "box0.gpu0>box0.nvswitch"), 0);
 }
 
+TEST(CostedNetwork, ChunksOfASendAreUnderWayTogether) {
+  const Topology topology = test::read_good(two_boxes);
+  ProtocolCosts way = make_way();
+  way.under_way = 8;
+  const auto setting = make_setting(make_profile(), way, sim::Protocol::simple, {}, topology, 2, 1);
+  ASSERT_TRUE(setting);
+  // One chunk takes as long as with one at a time; of many each waits for an eighth.
+  const std::int64_t waited_for = overhead(*setting, "box0.nic>leaf") + overhead(*setting, "leaf>box1.nic");
+  EXPECT_EQ(waited_for, (10'000'000 + 2 * 600'000) / 8);
+  EXPECT_EQ(latency(*setting, "box0.nic>leaf") + latency(*setting, "leaf>box1.nic") + waited_for,
+            10'000'000 + 4 * 600'000);
+}
+
 TEST(CostedNetwork, TakesTheSmallerOfTwoPartsOfARate) {
   const auto rate_with = [](const std::string& efficiency) {
     std::string text = two_boxes;
