@@ -23,6 +23,10 @@ namespace {
 /// Rings that broadcast or reduce hand on so much per channel: what the pipelines of the one published table of
 /// broadcast (twelve V100, 256 KiB to 128 MiB) show, whatever the protocol's chunk.
 constexpr Bytes rooted_chunk{32 << 10};
+/// Between machines as many of these are under way as a channel's buffer holds: eight steps, of 512 KiB or, with LL, of
+/// one piece.
+constexpr std::uint32_t steps_of_buffer = 8;
+constexpr Bytes step_of_buffer{512 << 10};
 
 /// Between machines sends and receives hand on so much at once; but no more pieces of a block than pipelines need.
 /// Source: github.com/NVIDIA/nccl (June 2026), NCCL_P2P_NET_CHUNKSIZE.
@@ -79,12 +83,19 @@ std::vector<ProfiledRuns::Pair> ProfiledRuns::pairs_of(const planners::Candidate
 
 Result<const profile::CostedNetwork*> ProfiledRuns::find_setting(const Pair& pair, std::uint32_t channels,
                                                                  std::uint32_t started) {
-  std::unique_ptr<profile::CostedNetwork>& known = settings_[{pair.shape, pair.protocol, channels, started}];
+  const CollectiveKind kind = pair.candidate->collective().kind;
+  const bool streams = is_nccl(*pair.candidate) && has_root(kind);
+  std::unique_ptr<profile::CostedNetwork>& known = settings_[{pair.shape, pair.protocol, channels, started, streams}];
   if (!known) {
     const Picoseconds launch = profile::launch_of(options_.launch, pair.shape, topology_.rank_count(), hosts_, started);
     const Picoseconds overlap = options_.launch.overlap;
     const bool hides = overlap.count > 0;
-    const profile::ProtocolCosts way = on_ranks(*pair.way, pair.candidate->collective().kind, topology_.rank_count());
+    profile::ProtocolCosts way = on_ranks(*pair.way, kind, topology_.rank_count());
+    if (streams) {
+      const bool is_ll = pair.protocol == sim::Protocol::ll;
+      way.under_way *= steps_of_buffer;
+      if (!is_ll) way.under_way *= static_cast<std::uint32_t>(step_of_buffer.count / rooted_chunk.count);
+    }
     auto made = profile::make_setting(options_.profile, way, pair.protocol, hides ? Picoseconds{} : launch, topology_,
                                       machines_, channels);
     if (!made) return tl::unexpected(made.error());

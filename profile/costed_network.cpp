@@ -134,7 +134,9 @@ Result<CostedNetwork> make_setting(const Profile& profile, const ProtocolCosts& 
     link.nominal = {std::max<std::int64_t>(rate, 1)};
     link.efficiency_ppm = whole_ppm;
     const std::int64_t own = kind == LinkKind::network ? link.latency.count : 0;
-    const std::int64_t hop = halves_of_hop(tail, head, kind) * way.hop[index].count / 2;
+    const bool is_between = kind == LinkKind::fabric && machines > 1 && way.fabric_between.count > 0;
+    const Picoseconds whole_hop = is_between ? way.fabric_between : way.hop[index];
+    const std::int64_t hop = halves_of_hop(tail, head, kind) * whole_hop.count / 2;
     const bool flushes = protocol == sim::Protocol::simple;
     if (kind == LinkKind::network) {
       const std::int64_t of_chunk = hop + (flushes ? own : 0);

@@ -34,6 +34,7 @@ struct ProtocolCosts {
   Picoseconds base;                      ///< Once per call.
   Picoseconds per_rank;                  ///< Once per call for every rank that takes part.
   std::array<Picoseconds, 3> hop;        ///< From one rank to the next, by LinkKind of the way between them.
+  Picoseconds fabric_between;            ///< Of several machines, in the place of the fabric's hop; 0: as on one.
   std::int32_t payload_ppm = whole_ppm;  ///< Payload per byte on links.
   std::int32_t rate_ppm = whole_ppm;     ///< The part of what links reach that it reaches.
   std::int32_t own_ppm = 0;              ///< What a rank's own part takes of it, in transfers of as much (on_ranks).

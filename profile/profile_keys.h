@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 4> links = {"fabric", "pcie", "network", 
 constexpr std::array<std::string_view, 9> algorithms = {"ring",          "tree", "nvls", "nvls_tree", "collnet_direct",
                                                         "collnet_chain", "pat",  "pxn",  "p2p"};
 constexpr std::array<std::string_view, 3> protocols = {"ll", "ll128", "simple"};
-constexpr std::array<std::string_view, 17> way = {
-    "own",  "drain", "base",        "per_rank",  "fabric", "pcie",  "network",     "message",  "payload",
-    "rate", "chunk", "least_chunk", "in_flight", "most",   "since", "per_channel", "under_way"};
+constexpr std::array<std::string_view, 18> way = {
+    "own",  "drain", "base",        "per_rank",  "fabric", "pcie",  "network",     "message",        "payload",
+    "rate", "chunk", "least_chunk", "in_flight", "most",   "since", "per_channel", "fabric_between", "under_way"};
 
 }  // namespace espalier::profile::profile_keys

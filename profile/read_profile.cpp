@@ -152,6 +152,7 @@ class Reader {
     for (const LinkKind kind : all_link_kinds) {
       way.hop[static_cast<std::size_t>(kind)] = fields.latency(to_string(kind)).value_or(Picoseconds{});
     }
+    way.fabric_between = fields.latency("fabric_between").value_or(Picoseconds{});
     way.per_rank = fields.latency("per_rank").value_or(Picoseconds{});
     if (const auto since = fields.text("since")) {
       const auto version = version_number(*since);

@@ -40,6 +40,7 @@ std::string way_text(const ProtocolCosts& way) {
   time("base", way.base);
   time("per_rank", way.per_rank);
   for (const LinkKind kind : all_link_kinds) time(to_string(kind), way.hop[static_cast<std::size_t>(kind)]);
+  time("fabric_between", way.fabric_between);
   time("message", way.message);
   part("payload", way.payload_ppm);
   part("rate", way.rate_ppm);

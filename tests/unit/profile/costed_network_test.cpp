@@ -95,6 +95,18 @@ TEST(CostedNetwork, SimpleWaitsForTheFlushOfTheNetwork) {
   EXPECT_EQ(overhead(*setting, "box0.gpu0>box0.nvswitch"), 0);
 }
 
+TEST(CostedNetwork, HopsOfTheFabricMayDifferOnSeveralMachines) {
+  const Topology topology = test::read_good(two_boxes);
+  ProtocolCosts way = make_way();
+  way.fabric_between = {1'000'000};
+  const auto hop = [&](std::size_t machines) {
+    const auto setting = make_setting(make_profile(), way, sim::Protocol::ll, {}, topology, machines, 1);
+    return latency(*setting, "box0.gpu0>box0.nvswitch") + latency(*setting, "box0.nvswitch>box0.gpu1");
+  };
+  EXPECT_EQ(hop(1), 2'000'000);
+  EXPECT_EQ(hop(2), 1'000'000);
+}
+
 TEST(CostedNetwork, ChunksOfASendAreUnderWayTogether) {
   const Topology topology = test::read_good(two_boxes);
   ProtocolCosts way = make_way();

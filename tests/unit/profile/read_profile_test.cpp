@@ -37,7 +37,7 @@ algorithms:
   tree:
     ll128: {base: 14 us, fabric: 1.25 us, pcie: 2 us, network: 8 us, payload: 0.9375, rate: 0.5, chunk: 64 KiB,
             per_rank: 2.5 us, message: 3 us, own: 0.25, drain: 0.75, since: '2.14',
-            least_chunk: 4 KiB, in_flight: [64, 8], under_way: 4, per_channel: 5 KiB, most: [300 GB/s, 200 GB/s, 100 GB/s]}
+            least_chunk: 4 KiB, in_flight: [64, 8], under_way: 4, fabric_between: 700 ns, per_channel: 5 KiB, most: [300 GB/s, 200 GB/s, 100 GB/s]}
 )",
                                                    "mine.yaml");
   ASSERT_TRUE(reading.profile) << (reading.diagnostics.empty() ? "" : render(reading.diagnostics.front(), false));
@@ -71,6 +71,7 @@ algorithms:
   EXPECT_EQ(way.chunk.count, 65536);
   EXPECT_EQ(way.min_chunk.count, 4096);
   EXPECT_EQ(way.in_flight, (std::vector<std::uint32_t>{64, 8}));
+  EXPECT_EQ(way.fabric_between.count, 700'000);
   EXPECT_EQ(way.under_way, 4U);
   EXPECT_EQ(way.per_channel.count, 5120);
   EXPECT_EQ(way.most[2].bytes_per_second, 100'000'000'000);
