@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "base/format_units.h"
 #include "diagnose/fault_search.h"
+#include "diagnose/pair_search.h"
 
 namespace espalier::diagnose {
 namespace {
@@ -83,11 +85,12 @@ class Suspects {
   Suspects(const FaultSearch& search, std::span<const Evidence> evidence, std::span<const FaultClass> classes)
       : search_(search), evidence_(evidence), classes_(classes) {}
 
+  /// Requires: a hypothesis that stays.
   void add(const Hypothesis& hypothesis, double probability) {
     if (hypothesis.faults.empty()) return;
+    hypotheses_.push_back(&hypothesis);
     for (std::size_t i = 0; i < hypothesis.faults.size(); ++i) {
-      const Curve* curve = i < hypothesis.curves.size() ? hypothesis.curves[i] : nullptr;
-      Entry& entry = entries_[{curve == nullptr ? classes_.size() : curve->fault_class, hypothesis.faults[i].kind}];
+      Entry& entry = entries_[{class_of(hypothesis, i), hypothesis.faults[i].kind}];
       entry.probability += probability;
       if (entry.best != nullptr && entry.best_probability >= probability) continue;
       entry.best = &hypothesis;
@@ -128,18 +131,47 @@ class Suspects {
     }
     suspect.what = classes_[fault_class].what;
     suspect.alike = classes_[fault_class].parts;
-    for (const auto& [key, other] : entries_) {
-      if (key.first == fault_class || key.first == classes_.size()) continue;
-      if (are_within(other.best->times, best.times, told_apart)) {
-        suspect.same_predictions.push_back(other.best->faults[other.number].part);
+    std::ranges::iter_swap(suspect.alike.begin(), std::ranges::find(suspect.alike, suspect.fault.part));
+    suspect.same_predictions = instead_of(best, entry.number);
+    return suspect;
+  }
+
+  /// That of late ranks is none of the machine's.
+  [[nodiscard]] std::size_t class_of(const Hypothesis& hypothesis, std::size_t number) const {
+    return number < hypothesis.curves.size() ? hypothesis.curves[number]->fault_class : classes_.size();
+  }
+
+  /// The faults of one hypothesis that are of no class of the other's.
+  [[nodiscard]] std::vector<std::size_t> not_in(const Hypothesis& other, const Hypothesis& of) const {
+    std::vector<std::size_t> numbers;
+    for (std::size_t i = 0; i < of.faults.size(); ++i) {
+      bool is_there = false;
+      for (std::size_t k = 0; k < other.faults.size(); ++k) is_there |= class_of(other, k) == class_of(of, i);
+      if (!is_there) numbers.push_back(i);
+    }
+    return numbers;
+  }
+
+  /// The parts whose faults in the place of this one, or two of them in the place of all, would measure the same.
+  [[nodiscard]] std::vector<std::string> instead_of(const Hypothesis& best, std::size_t number) const {
+    std::vector<std::string> parts;
+    for (const Hypothesis* other : hypotheses_) {
+      if (other == &best || !are_within(other->times, best.times, told_apart)) continue;
+      const std::vector<std::size_t> left_out = not_in(*other, best), added = not_in(best, *other);
+      if (std::ranges::find(left_out, number) == left_out.end()) continue;
+      if (other->faults.size() == best.faults.size() && left_out.size() > 1) continue;  // Nothing in common.
+      for (const std::size_t i : added) {
+        const std::string& part = other->faults[i].part;
+        if (!part.empty() && std::ranges::find(parts, part) == parts.end()) parts.push_back(part);
       }
     }
-    return suspect;
+    return parts;
   }
 
   const FaultSearch& search_;
   std::span<const Evidence> evidence_;
   std::span<const FaultClass> classes_;
+  std::vector<const Hypothesis*> hypotheses_;
   std::map<std::pair<std::size_t, Fault::Kind>, Entry> entries_;
 };
 
@@ -163,7 +195,8 @@ Result<Diagnosis> diagnose(std::span<const Evidence> evidence, std::span<const F
   if (const auto started = search.start(); !started) return tl::unexpected(started.error());
   search.add_classes(options.on_step);
   if (options.on_step) options.on_step("pairs");
-  const std::vector<Hypothesis> all = search.find_all();
+  std::vector<Hypothesis> all = search.find_singles();
+  std::ranges::move(PairSearch(search, classes, options).find(), std::back_inserter(all));
   const std::vector<double> posteriors = posteriors_of(all);
 
   Diagnosis diagnosis;

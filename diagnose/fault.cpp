@@ -26,8 +26,10 @@ std::string describe(const Fault& fault) {
 }
 
 Result<Topology> with_faults(const Topology& machine, std::span<const Fault> faults) {
+  std::vector<Fault> sorted(faults.begin(), faults.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater(), &Fault::rate);  // The slowest counts where they meet.
   std::vector<std::string> gone, slow;
-  for (const Fault& fault : faults) {
+  for (const Fault& fault : sorted) {
     if (fault.kind == Fault::Kind::gone) gone.push_back(fault.part);
     if (fault.kind == Fault::Kind::slow && fault.rate < 1)
       slow.push_back(fmt::format("{}={:.6f}", fault.part, fault.rate));

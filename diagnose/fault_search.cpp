@@ -13,9 +13,8 @@ namespace {
 
 /// Where curves are simulated, the one that shows most first. Between them times follow the reciprocal rate.
 constexpr std::array slow_rates = {0.25, 0.5, 0.75};
-/// The same where planning for each rate takes long, for all and for those that fit.
+/// The same where planning for each rate takes long.
 constexpr std::array first_rates = {0.5};
-constexpr std::array more_rates = {0.25, 0.75};
 constexpr double min_rate = 0.05, max_rate = 0.99;
 
 /// Where likelihoods are taken: any part of the rate may be left.
@@ -29,7 +28,7 @@ constexpr double seen = 0.004;   ///< A row that changes by less does not show a
 constexpr double alike = 0.003;  ///< Predictions that part by less are the same.
 
 /// Before anything is measured: half of the tables are of healthy machines.
-constexpr double prior_healthy = 0.5, prior_single = 0.4, prior_late = 0.03, prior_pairs = 0.07;
+constexpr double prior_healthy = 0.5, prior_single = 0.4, prior_late = 0.03;
 constexpr double prior_of_gone = 0.15;           ///< Of a class's, that parts are gone and not only slow.
 constexpr double prior_of_planned_around = 0.4;  ///< That the software knows what is slow.
 
@@ -47,8 +46,6 @@ std::vector<double> logarithms_over(std::span<const double> measured, std::span<
   return residuals;
 }
 
-double posterior(const Hypothesis& hypothesis) { return hypothesis.log_evidence + std::log(hypothesis.prior); }
-
 /// Calls `use` with every choice of one from each of these one or two.
 template <class Use>
 void for_each_choice(const std::vector<std::vector<double>>& from, const Use& use) {
@@ -62,6 +59,15 @@ void for_each_choice(const std::vector<std::vector<double>>& from, const Use& us
 }
 
 }  // namespace
+
+double posterior(const Hypothesis& hypothesis) { return hypothesis.log_evidence + std::log(hypothesis.prior); }
+
+std::span<Hypothesis> likely(std::span<Hypothesis> sorted, std::size_t max) {
+  constexpr double max_behind = 30;  // As a logarithm: more than curves are off by.
+  std::size_t used = 0;
+  while (used < std::min(max, sorted.size()) && posterior(sorted[used]) > posterior(sorted[0]) - max_behind) ++used;
+  return sorted.first(used);
+}
 
 bool are_within(std::span<const double> one, std::span<const double> other, double part) {
   for (std::size_t row = 0; row < one.size(); ++row) {
@@ -187,26 +193,50 @@ void FaultSearch::add_classes(const std::function<void(const std::string&)>& on_
 }
 
 void FaultSearch::refine_planned_around() {
-  std::vector<std::pair<double, Curve*>> fitting;
+  constexpr double noise = 0.025;  // Per row.
+  if (gap(healthy_) < noise * noise * static_cast<double>(measured_.size())) return;
+  std::vector<Curve*> open;
   for (Curve& curve : curves_) {
-    if (curve.fault.kind != Fault::Kind::slow || !curve.fault.is_planned_around) continue;
-    fitting.emplace_back(explain_by({&curve}, curve.prior).log_evidence + std::log(curve.prior), &curve);
+    if (curve.fault.kind == Fault::Kind::slow && curve.fault.is_planned_around) open.push_back(&curve);
   }
-  std::ranges::sort(fitting, std::ranges::greater(), &std::pair<double, Curve*>::first);
-  constexpr std::size_t refined = 4;
-  if (fitting.size() > refined) fitting.resize(refined);
-  run_parallel(fitting.size(), threads_, [&](std::size_t i) {
-    Curve& curve = *fitting[i].second;
-    for (const double rate : more_rates) {
-      Fault fault = curve.fault;
-      fault.rate = rate;
-      auto times = predict_all(std::span(&fault, 1));
-      if (!times) continue;
-      const auto place = std::ranges::lower_bound(curve.rates, rate, std::ranges::greater());
-      curve.times.insert(curve.times.begin() + (place - curve.rates.begin()), *std::move(times));
-      curve.rates.insert(place, rate);
-    }
+  constexpr int rounds = 2;
+  run_parallel(open.size(), threads_, [&](std::size_t i) {
+    for (int round = 0; round < rounds; ++round) refine(*open[i]);
   });
+}
+
+/// How badly times fit, where rows that are far off, which another fault may explain, say no more than some.
+double FaultSearch::misfit(std::span<const double> times) const {
+  constexpr double off = 0.05, max_short = 9, max_long = 16;  // Squares; no other fault makes what is too long shorter.
+  double sum = 0;
+  for (const double residual : logarithms_over(measured_, times)) {
+    const double parted = residual / off;
+    sum += std::min(parted * parted, residual > 0 ? max_short : max_long);
+  }
+  return sum;
+}
+
+/// Predicts at the rate at which most rows are as the curve says.
+void FaultSearch::refine(Curve& curve) const {
+  constexpr double step = 0.01, near = 0.04, little = 1;
+  double best = misfit(healthy_) - little;
+  Fault fault = curve.fault;
+  fault.rate = 1;
+  for (const double rate : rates_to_try(step)) {
+    std::vector<double> times;
+    for (std::size_t row = 0; row < measured_.size(); ++row) times.push_back(curve.time(row, rate));
+    const double found = misfit(times);
+    if (found >= best) continue;
+    best = found;
+    fault.rate = rate;
+  }
+  const auto is_known = [&](double rate) { return std::abs(std::log(rate / fault.rate)) < near; };
+  if (std::ranges::any_of(curve.rates, is_known)) return;
+  auto times = predict_all(std::span(&fault, 1));
+  if (!times) return;
+  const auto place = std::ranges::lower_bound(curve.rates, fault.rate, std::ranges::greater());
+  curve.times.insert(curve.times.begin() + (place - curve.rates.begin()), *std::move(times));
+  curve.rates.insert(place, fault.rate);
 }
 
 Hypothesis FaultSearch::healthy_hypothesis() const {
@@ -269,27 +299,31 @@ Hypothesis FaultSearch::explain_by(std::vector<const Curve*> curves, double prio
   return found;
 }
 
-/// What curves say is put right by what was simulated, and the rates that are best then are simulated.
-void FaultSearch::simulate_anew(Hypothesis& hypothesis) const {
+void FaultSearch::simulate_once(Hypothesis& hypothesis) const {
   const double over_rates = hypothesis.log_evidence - log_likelihood(hypothesis.times);
-  std::vector<Fault> faults = hypothesis.faults;
-  double best = -std::numeric_limits<double>::infinity();
-  const int rounds = estimate_ ? 1 : 3;
+  auto times = predict_all(hypothesis.faults);
+  if (!times) return;
+  hypothesis.times = *std::move(times);
+  hypothesis.log_evidence = log_likelihood(hypothesis.times) + over_rates;
+}
+
+void FaultSearch::improve_rates(std::span<Hypothesis> hypotheses, int rounds) const {
+  run_parallel(hypotheses.size(), threads_, [&](std::size_t i) { improve_rates_of(hypotheses[i], rounds); });
+}
+
+void FaultSearch::improve_rates_of(Hypothesis& hypothesis, int rounds) const {
   constexpr double little = 0.3;  // Of a logarithm: no other rate says more.
   for (int round = 0; round < rounds; ++round) {
+    std::vector<Fault> faults = faults_beside(hypothesis);
+    if (faults == hypothesis.faults) return;
     auto times = predict_all(faults);
-    if (!times) break;
-    const double found = log_likelihood(*times);
-    if (found <= best) break;
-    const bool is_last = found < best + little;
-    best = found;
-    hypothesis.faults = faults;
-    hypothesis.times = *times;
-    if (is_last) break;
-    faults = faults_beside(hypothesis);
-    if (faults == hypothesis.faults) break;
+    const double gain = times ? log_likelihood(*times) - log_likelihood(hypothesis.times) : 0;
+    if (gain <= 0) return;
+    hypothesis.faults = std::move(faults);
+    hypothesis.times = *std::move(times);
+    hypothesis.log_evidence += gain;
+    if (gain < little) return;
   }
-  if (std::isfinite(best)) hypothesis.log_evidence = best + over_rates;
 }
 
 std::vector<Fault> FaultSearch::faults_beside(const Hypothesis& hypothesis) const {
@@ -298,10 +332,10 @@ std::vector<Fault> FaultSearch::faults_beside(const Hypothesis& hypothesis) cons
   for (const Fault& fault : hypothesis.faults) {
     at.push_back(fault.rate);
     std::vector<double>& rates = tried.emplace_back();
-    constexpr double reach = 0.12, step = 0.005, step_of_pairs = 0.02;
+    const bool is_pair = hypothesis.faults.size() > 1;
+    const double reach = is_pair ? 0.24 : 0.12, step = is_pair ? 0.03 : 0.005;
     const bool is_slow = fault.kind == Fault::Kind::slow;
-    for (double move = is_slow ? -reach : 0; move <= (is_slow ? reach : 0);
-         move += hypothesis.faults.size() > 1 ? step_of_pairs : step) {
+    for (double move = is_slow ? -reach : 0; move <= (is_slow ? reach : 0); move += step) {
       rates.push_back(is_slow ? std::clamp(fault.rate * (1 + move), min_rate, max_rate) : fault.rate);
     }
   }
@@ -319,40 +353,24 @@ std::vector<Fault> FaultSearch::faults_beside(const Hypothesis& hypothesis) cons
   return faults;
 }
 
-/// Those of the first few that what was simulated may still bring to the top, on all threads.
-void FaultSearch::simulate_the_first_anew(std::span<Hypothesis> sorted, std::size_t count) const {
-  constexpr double max_behind = 30;  // Behind the first, as a logarithm: more than curves are off by.
-  std::size_t used = 0;
-  while (used < std::min(count, sorted.size()) && posterior(sorted[used]) > posterior(sorted[0]) - max_behind) ++used;
-  run_parallel(used, threads_, [&](std::size_t i) { simulate_anew(sorted[i]); });
+void FaultSearch::simulate_anew(std::span<Hypothesis> hypotheses, int rounds) const {
+  run_parallel(hypotheses.size(), threads_, [&](std::size_t i) {
+    simulate_once(hypotheses[i]);
+    improve_rates_of(hypotheses[i], rounds);
+  });
+  std::ranges::stable_sort(hypotheses, std::ranges::greater(), posterior);
 }
 
-std::vector<Hypothesis> FaultSearch::find_all() const {
+std::vector<Hypothesis> FaultSearch::find_singles() const {
   std::vector<Hypothesis> singles;
   for (const Curve& curve : curves_) singles.push_back(explain_by({&curve}, curve.prior));
   std::ranges::stable_sort(singles, std::ranges::greater(), posterior);
-  constexpr std::size_t paired = 14;
-  const std::size_t anew = estimate_ ? 0 : 6, pairs_anew = anew;
-  simulate_the_first_anew(singles, anew);
-  std::ranges::stable_sort(singles, std::ranges::greater(), posterior);
-
-  std::vector<Hypothesis> pairs;
-  constexpr double explained = 0.025;  // Per row: the rest is noise.
-  const bool is_open =
-      !singles.empty() && gap(singles.front().times) > explained * explained * static_cast<double>(measured_.size());
-  for (std::size_t i = 0; is_open && i < std::min(paired, singles.size()); ++i) {
-    for (std::size_t j = i + 1; j < std::min(paired, singles.size()); ++j) {
-      const Curve &one = *singles[i].curves.front(), &other = *singles[j].curves.front();
-      if (one.fault.part == other.fault.part || one.fault.is_planned_around != other.fault.is_planned_around) continue;
-      pairs.push_back(explain_by({&one, &other}, prior_pairs * one.prior * other.prior / prior_single / prior_single));
-    }
+  if (!estimate_) {
+    constexpr std::size_t anew = 6;
+    simulate_anew(likely(singles, anew), 2);
   }
-  std::ranges::stable_sort(pairs, std::ranges::greater(), posterior);
-  simulate_the_first_anew(pairs, pairs_anew);
-
   std::vector<Hypothesis> all = {healthy_hypothesis(), late_hypothesis()};
   std::ranges::move(singles, std::back_inserter(all));
-  std::ranges::move(pairs, std::back_inserter(all));
   return all;
 }
 

@@ -37,6 +37,12 @@ struct Hypothesis {
   std::vector<double> times;  ///< With the best rates.
 };
 
+/// The logarithm of what is measured and it together; the larger, the likelier.
+double posterior(const Hypothesis& hypothesis);
+
+/// Those of the sorted, so many at most, that what is simulated may still bring to the top.
+std::span<Hypothesis> likely(std::span<Hypothesis> sorted, std::size_t max);
+
 /// Whether the times of every row are the same up to this part.
 bool are_within(std::span<const double> one, std::span<const double> other, double part);
 
@@ -52,32 +58,38 @@ class FaultSearch {
   /// Every fault of every class whose effect is seen at all; at more rates where it fits. `on_class` is told a part of
   /// each, one at a time.
   void add_classes(const std::function<void(const std::string&)>& on_class);
-  /// The healthy machine, late ranks, single faults and, where one fault leaves much open, pairs of the likeliest.
-  [[nodiscard]] std::vector<Hypothesis> find_all() const;
+  /// The healthy machine, late ranks and single faults.
+  [[nodiscard]] std::vector<Hypothesis> find_singles() const;
+  /// With the rates that fit best by the curves.
+  [[nodiscard]] Hypothesis explain_by(std::vector<const Curve*> curves, double prior) const;
+  /// Puts what is predicted in the place of what curves say, and moves rates for so many rounds, on all threads; then
+  /// sorts them.
+  void simulate_anew(std::span<Hypothesis> hypotheses, int rounds) const;
+  /// Predicts what was simulated at the rates that fit better by the curves' slopes, for so many rounds.
+  void improve_rates(std::span<Hypothesis> hypotheses, int rounds) const;
 
   [[nodiscard]] const std::vector<double>& measured() const { return measured_; }
   [[nodiscard]] const std::vector<double>& healthy() const { return healthy_; }
   [[nodiscard]] std::span<const Curve> curves() const { return curves_; }
   /// The sum of squared logarithms of measured over these.
   [[nodiscard]] double gap(std::span<const double> times) const;
+  [[nodiscard]] double log_likelihood(std::span<const double> times) const;
 
  private:
   [[nodiscard]] Result<std::vector<double>> predict_all(std::span<const Fault> faults) const;
   [[nodiscard]] Result<std::vector<double>> ask_all(const Predict& predict, std::span<const Fault> faults) const;
-  [[nodiscard]] double log_likelihood(std::span<const double> times) const;
   /// Nothing where it cannot run or shows in no row; nor where its first rate's times are those of `like`.
   [[nodiscard]] std::optional<Curve> make_curve(Curve curve, std::span<const double> rates, const Curve* like) const;
   [[nodiscard]] std::vector<Curve> curves_of(std::size_t number) const;
   [[nodiscard]] Hypothesis healthy_hypothesis() const;
   [[nodiscard]] Hypothesis late_hypothesis() const;
   [[nodiscard]] std::vector<double> expected_times(const Hypothesis& hypothesis, std::span<const double> rates) const;
-  /// With the rates that fit best by the curves.
-  [[nodiscard]] Hypothesis explain_by(std::vector<const Curve*> curves, double prior) const;
-  /// Puts what is simulated in the place of what curves say, at the rates that fit best then.
-  void simulate_anew(Hypothesis& hypothesis) const;
-  /// Curves of faults that are planned around at more rates, for the few that fit best.
+  void simulate_once(Hypothesis& hypothesis) const;
+  void improve_rates_of(Hypothesis& hypothesis, int rounds) const;
+  /// Curves of faults that are planned around at the rates that count.
   void refine_planned_around();
-  void simulate_the_first_anew(std::span<Hypothesis> sorted, std::size_t count) const;
+  void refine(Curve& curve) const;
+  [[nodiscard]] double misfit(std::span<const double> times) const;
   [[nodiscard]] std::vector<Fault> faults_beside(const Hypothesis& hypothesis) const;
 
   std::span<const Evidence> evidence_;

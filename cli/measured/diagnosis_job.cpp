@@ -210,6 +210,15 @@ Result<Diagnosed> diagnose_tables(const Console& console, const Topology& machin
   };
   const bool is_large = machine.rank_count() > max_simulated_ranks;
   if (is_large) options.estimate = estimate;
+  options.classes_with = [&](const diagnose::Fault& fault) {
+    std::vector<Topology> faulty;
+    for (const Topology& tested : tables.tested) {
+      auto with = diagnose::with_faults(tested, std::span(&fault, 1));
+      if (!with) return std::vector<diagnose::FaultClass>();
+      faulty.push_back(*std::move(with));
+    }
+    return diagnose::find_fault_classes(faulty);
+  };
   options.on_step = [&](const std::string& what) { progress.step(what); };
   auto diagnosis = diagnose::diagnose(tables.evidence, diagnose::find_fault_classes(tables.tested), predict, options);
   if (!diagnosis) return tl::unexpected(diagnosis.error());

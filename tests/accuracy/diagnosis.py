@@ -48,8 +48,9 @@ class Trial:
         return self.run("topo", "degrade", self.machine, "all_reduce", "--bound-only")["failures"]
 
     def damage_two_parts(self):
-        """Parts that are not alike, both slow."""
-        one, other = self.random.sample(self.failures(), 2)
+        """Parts that are not alike, where the machine has such, both slow."""
+        failures = self.failures()
+        one, other = self.random.sample(failures, 2) if len(failures) > 1 else failures * 2
         self.part, self.other = self.random.choice(one["alike"]), self.random.choice(other["alike"])
         self.damage = [word for part in (self.part, self.other) for word in ("--slow", f"{part}={self.random.uniform(0.25, 0.6):.3f}")]
 
