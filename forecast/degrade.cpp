@@ -1,6 +1,7 @@
 #include "forecast/degrade.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <tuple>
 
@@ -8,6 +9,7 @@
 #include "forecast/candidate_runs.h"
 #include "forecast/entrants.h"
 #include "planners/bounds/bound.h"
+#include "planners/bounds/less_hardware.h"
 #include "planners/lp/all_reduce_program.h"
 #include "planners/lp/trees/tree_memory.h"
 #include "planners/symmetry/canonical_network.h"
@@ -83,7 +85,8 @@ class Sweep {
     return healthy_;
   }
 
-  Result<Damage> look_at(const planners::Failure& failure) const {
+  /// `like`: what was found of a failure that leaves planners the same; null: none was.
+  Result<Damage> look_at(const planners::Failure& failure, const Damage* like) const {
     Damage damage{failure, std::nullopt, {}, 1, 1};
     const auto rest = without(topology_, failure.parts, failure.name);
     if (!rest) {
@@ -97,7 +100,8 @@ class Sweep {
     on_rest.lost = &lost;
     // With the whole machine's trees bounds are found sooner; plans are those of the rest alone, as anyone asks for it.
     on_rest.known = question_.algorithms.empty() ? &known_ : nullptr;
-    auto found = look_at_rest(failure, on_rest);
+    const bool is_known = like != nullptr && like->outlook && like->outlook->fastest;
+    auto found = is_known ? look_at_like(*like->outlook->fastest, on_rest) : look_at_rest(failure, on_rest);
     if (!found) return tl::unexpected(found.error());
     Outlook outlook = *std::move(found);
     if (healthy_.nccl) {
@@ -145,10 +149,7 @@ class Sweep {
   [[nodiscard]] Result<Outlook> look_at_rest(const planners::Failure& failure, const Question& on_rest) const {
     const planners::Trial* untouched = find_untouched(failure);
     if (untouched != nullptr && untouched->candidate == planned_.choice->candidate) {
-      auto bound = planners::compute_bound(*on_rest.machine, on_rest.collective, {{}, &known_});
-      if (!bound) return tl::unexpected(bound.error());
-      return Outlook{on_rest.collective, *std::move(bound),
-                     Fastest{untouched->candidate->planner, *untouched->run, true, false}};
+      return look_at_like({untouched->candidate->planner, *untouched->run, true, false}, on_rest);
     }
     auto planned = plan_all(on_rest);
     if (!planned) return tl::unexpected(planned.error());
@@ -159,6 +160,17 @@ class Sweep {
       outlook.fastest = Fastest{untouched->candidate->planner, *untouched->run, true, false};
     }
     return outlook;
+  }
+
+  /// Where the fastest is known, its bound alone is missing.
+  [[nodiscard]] Result<Outlook> look_at_like(Fastest fastest, const Question& on_rest) const {
+    auto bound = planners::compute_bound(*on_rest.machine, on_rest.collective, {{}, &known_});
+    if (!bound) return tl::unexpected(bound.error());
+    // No time of what is left is below the bound of all.
+    if (on_rest.collective.rank_count == healthy_.collective.rank_count) {
+      planners::keep_to_whole(*bound, healthy_.bound);
+    }
+    return Outlook{on_rest.collective, *std::move(bound), std::move(fastest)};
   }
 
   /// The healthy machine's trees are what bounds of the rest begin with.
@@ -181,6 +193,37 @@ class Sweep {
   std::vector<Usage> usage_;    ///< By trial, fastest first.
   planners::TreeMemory known_;  ///< The trees of the healthy machine.
 };
+
+/// What no rank can use any more when these parts fail, by link: they, and what leads nowhere then. Empty where ranks
+/// are cut off.
+std::vector<bool> useless_links(const Topology& topology, const planners::Failure& failure) {
+  const auto rest = without(topology, failure.parts, failure.name);
+  if (!rest) return {};
+  const Parts left = what_is_left(topology, failure.parts);
+  const std::vector<bool> is_dead_end = planners::find_dead_ends(*rest);
+  std::vector<bool> is_useless(topology.link_count(), true);
+  for (std::size_t i = 0; i < left.links.size(); ++i) {
+    const Link& link = rest->link(LinkId(i));
+    is_useless[left.links[i].index()] = is_dead_end[link.tail.index()] || is_dead_end[link.head.index()];
+  }
+  return is_useless;
+}
+
+/// By failure: the first one that leaves all planners the same, such as a NIC of whose two cables one fails; which may
+/// be itself.
+std::vector<std::size_t> find_like_rests(const Question& question, const std::vector<planners::Failure>& failures) {
+  const Topology& topology = *question.machine;
+  std::map<std::vector<bool>, std::size_t> known;
+  std::vector<std::size_t> like;
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    const std::vector<NodeId>& nodes = failures[i].parts.nodes;
+    const bool is_rank = std::ranges::any_of(nodes, [&](NodeId node) { return topology.node(node).is_rank; });
+    std::vector<bool> useless =
+        is_rank || question.collective.has_matrix() ? std::vector<bool>{} : useless_links(topology, failures[i]);
+    like.push_back(useless.empty() ? i : known.try_emplace(std::move(useless), i).first->second);
+  }
+  return like;
+}
 
 }  // namespace
 
@@ -214,13 +257,22 @@ Result<Degradation> degrade(const Question& question, const DegradeOptions& opti
   std::vector<std::optional<Result<Damage>>> damages(failures.size());
   std::mutex telling;
   std::size_t begun = 1;
-  run_parallel(failures.size(), options.threads, [&](std::size_t i) {
+  const std::vector<std::size_t> like = find_like_rests(question, failures);
+  const auto look_at = [&](std::size_t i) {
     {
       const std::scoped_lock lock(telling);
       tell(failures[i].name, begun++);
     }
-    damages[i] = sweep.look_at(failures[i]);
-  });
+    const bool is_first = like[i] == i || !*damages[like[i]];
+    damages[i] = sweep.look_at(failures[i], is_first ? nullptr : &**damages[like[i]]);
+  };
+  for (const bool takes_first : {true, false}) {
+    std::vector<std::size_t> now;
+    for (std::size_t i = 0; i < failures.size(); ++i) {
+      if ((like[i] == i) == takes_first) now.push_back(i);
+    }
+    run_parallel(now.size(), options.threads, [&](std::size_t i) { look_at(now[i]); });
+  }
   for (std::optional<Result<Damage>>& damage : damages) {
     if (!*damage) return tl::unexpected(damage->error());
     degradation.damages.push_back(std::move(**damage));

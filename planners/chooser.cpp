@@ -11,10 +11,13 @@
 #include "base/format_units.h"
 #include "base/parallel.h"
 #include "planners/bounds/bound.h"
+#include "planners/bounds/less_hardware.h"
+#include "planners/lp/all_reduce_program.h"
 #include "planners/packing/pruned_packing.h"
 #include "planners/rank_limit.h"
 #include "planners/symmetric/large_candidates.h"
 #include "planners/symmetric/symmetric_plan.h"
+#include "planners/symmetry/canonical_network.h"
 #include "schedule/verify/verify.h"
 #include "topology/reachable.h"
 
@@ -190,6 +193,14 @@ bool may_plan_beside_bound(const Topology& topology, const Collective& collectiv
          !find_unreachable(topology);
 }
 
+/// Whether the program of an all_reduce's trees, where the bound of a large network does without it, is solved once for
+/// all planners that would solve it.
+bool shares_program(std::span<const Planner> planners, const Collective& collective) {
+  constexpr std::uint32_t many_ranks = 64;
+  return collective.kind == CollectiveKind::all_reduce && collective.rank_count > many_ranks &&
+         std::ranges::find(planners, "packing", &Planner::name) != planners.end();
+}
+
 std::shared_ptr<const ScheduleSymmetry> find_large_symmetry(const Schedule& schedule, const BundledNetwork& network) {
   if (schedule.transfers.size() < min_symmetric_transfers || schedule.collective.has_matrix()) return nullptr;
   const std::vector<RankMap> likely = likely_rank_maps(network, schedule);
@@ -263,17 +274,24 @@ Result<Candidates> make_candidates(const BundledNetwork& network, const Collecti
   std::optional<BundledNetwork> of_software;
   if (options.paths == Paths::software) of_software.emplace(network.topology(), options.paths);
   const BundledNetwork& planned_on = of_software ? *of_software : network;
-  if (auto fits = check_rank_limit(collective); !fits) return tl::unexpected(fits.error());
   if (is_large && planned_on.has_every_path()) {
     auto large = make_large_candidates(network, collective, planners, options, on_start);
     if (large) return *std::move(large);
   }
+  if (auto fits = check_rank_limit(collective); !fits) return tl::unexpected(fits.error());
   CandidateOptions with_solution = options;
   Candidates candidates;
   const auto find_bound = [&]() -> Result<void> {
-    auto priced = compute_priced_bound(network, collective, options.context);
+    auto priced = compute_priced_bound(network, options.lost, collective, options.context);
     if (!priced) return tl::unexpected(priced.error());
     if (planned_on.has_every_path()) with_solution.context.solution = priced->solution;
+    if (shares_program(planners, collective) && with_solution.context.solution == nullptr) {
+      const PlanningOrder order(planned_on, collective);
+      const PlanningProblem& problem = order.network().problem();
+      if (!find_unreachable(problem.topology())) {
+        with_solution.context.solution = solve_all_reduce(problem, options.context);
+      }
+    }
     candidates.bound = std::move(priced->bound);
     candidates.solution = std::move(priced->solution);
     return {};

@@ -117,9 +117,11 @@ NodeId Topology::find_node(std::string_view id) const {
 }
 
 std::vector<LinkId> Topology::links_between(NodeId tail, NodeId head) const {
+  // A switch may have tens of thousands of links, and what hangs on it a few.
+  const std::span<const LinkId> out = out_links(tail), in = in_links(head);
   std::vector<LinkId> between;
-  for (const LinkId id : out_links(tail)) {
-    if (link(id).head == head) between.push_back(id);
+  for (const LinkId id : out.size() <= in.size() ? out : in) {
+    if (link(id).tail == tail && link(id).head == head) between.push_back(id);
   }
   return between;
 }

@@ -11,6 +11,7 @@
 #include "cli/reports/describe_bound.h"
 #include "cli/verbs/commands.h"
 #include "cli/verbs/groups.h"
+#include "planners/bounds/less_hardware.h"
 
 namespace espalier::cli {
 namespace {
@@ -37,10 +38,11 @@ void print_one(const Console& console, const Bound& bound, const Collective& col
   if (!bound.what.empty()) console.print(fmt::format("why    {}\n", bound.what));
 }
 
-ExitCode run_one(const Console& console, const Topology& topology, const CollectiveFlags& flags) {
+ExitCode run_one(const Console& console, const Machine& machine, const CollectiveFlags& flags) {
+  const Topology& topology = machine.topology;
   const auto collective = flags.resolve(topology);
   if (!collective) return console.refuse_usage(collective.error());
-  const auto priced = planners::compute_priced_bound(topology, *collective);
+  const auto priced = planners::compute_priced_bound(topology, machine.lost.get(), *collective);
   if (!priced) return console.refuse(priced.error());
   if (!console.json) {
     print_one(console, priced->bound, *collective, topology);
@@ -58,7 +60,8 @@ ExitCode run_one(const Console& console, const Topology& topology, const Collect
   return ExitCode::ok;
 }
 
-ExitCode run_all(const Console& console, const Topology& topology) {
+ExitCode run_all(const Console& console, const Machine& machine) {
+  const Topology& topology = machine.topology;
   Table table;
   table.add_column("collective", "", Table::Align::left);
   table.add_column("algbw", "(GB/s)");
@@ -68,7 +71,7 @@ ExitCode run_all(const Console& console, const Topology& topology) {
   for (const CollectiveKind kind : all_collective_kinds) {
     const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
     if (!collective) return console.refuse(collective.error());
-    const auto priced = planners::compute_priced_bound(topology, *collective);
+    const auto priced = planners::compute_priced_bound(topology, machine.lost.get(), *collective);
     if (!priced) return console.refuse(priced.error());
     const auto algbw = algbw_of(priced->bound.time_per_byte);
     const double factor = to_double(collective->busbw_factor());
@@ -106,10 +109,10 @@ Mode mode_of(const BoundFlags& flags) {
 
 ExitCode run(const Console& console, const CLI::App& command, const BoundFlags& flags) {
   if (const auto idle = find_idle_option(command, mode_of(flags))) return console.refuse_usage(*idle);
-  const auto topology = load_topology(console, flags.topology);
-  if (!topology) return refuse(console, topology.error());
-  if (flags.groups.any()) return bound_of_groups(console, *topology, flags.groups, flags.collective);
-  return flags.collective.name.empty() ? run_all(console, *topology) : run_one(console, *topology, flags.collective);
+  const auto machine = load_machine(console, flags.topology);
+  if (!machine) return refuse(console, machine.error());
+  if (flags.groups.any()) return bound_of_groups(console, machine->topology, flags.groups, flags.collective);
+  return flags.collective.name.empty() ? run_all(console, *machine) : run_one(console, *machine, flags.collective);
 }
 
 }  // namespace

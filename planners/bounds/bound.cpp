@@ -10,9 +10,11 @@
 #include "planners/bounds/bound_prices.h"
 #include "planners/bounds/cut_bound.h"
 #include "planners/bounds/flow_bound.h"
+#include "planners/bounds/less_hardware.h"
 #include "planners/bundled_network.h"
 #include "planners/packing/find/tree_program.h"
 #include "planners/packing/problem.h"
+#include "planners/symmetric/repaired_plan.h"
 #include "planners/symmetric/symmetric_plan.h"
 #include "planners/symmetry/canonical_network.h"
 
@@ -107,6 +109,24 @@ Result<Bound> compute_bound(const Topology& topology, const Collective& collecti
   return compute_priced_bound(topology, collective, context).map([](const PricedBound& priced) {
     return priced.bound;
   });
+}
+
+void keep_to_whole(Bound& rest, const Bound& whole) {
+  if (!rest.is_floor || whole.time_per_byte <= rest.time_per_byte) return;
+  rest = Bound{whole.time_per_byte, {}, "the whole machine's, of which this is a part: " + whole.what};
+  rest = as_floor(std::move(rest), "what is left may take longer");
+}
+
+Result<PricedBound> compute_priced_bound(const BundledNetwork& rest, const LostParts* lost,
+                                         const Collective& collective, const PlanContext& context) {
+  auto priced = compute_priced_bound(rest, collective, context);
+  if (!priced || !priced->bound.is_floor) return priced;
+  if (lost == nullptr || lost->whole.rank_count() != collective.rank_count) return priced;
+  const auto whole = compute_priced_bound(lost->whole, collective, context);
+  if (!whole || whole->bound.time_per_byte <= priced->bound.time_per_byte) return priced;
+  priced->prices.clear();
+  keep_to_whole(priced->bound, whole->bound);
+  return priced;
 }
 
 }  // namespace espalier::planners

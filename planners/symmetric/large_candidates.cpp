@@ -5,6 +5,7 @@
 
 #include "planners/bounds/bound.h"
 #include "planners/bounds/bound_prices.h"
+#include "planners/bounds/less_hardware.h"
 #include "planners/ring/ring_walks.h"
 #include "planners/symmetric/repaired_plan.h"
 #include "planners/symmetric/symmetric_plan.h"
@@ -62,8 +63,11 @@ Result<Candidate> nccl_candidate(const Planner& planner, const Topology& topolog
   return *std::move(walked);
 }
 
+/// Past 65,536 ranks rings are not searched, which takes minutes there.
 Result<Candidate> ring_candidate(const SymmetricPlan& packing, const Topology& topology) {
-  if (auto walked = make_walked_ring(topology, packing.collective, packing.bound)) return *std::move(walked);
+  if (topology.rank_count() <= espalier::max_ranks) {
+    if (auto walked = make_walked_ring(topology, packing.collective, packing.bound)) return *std::move(walked);
+  }
   return plan_symmetric_path(packing, topology).map([&](SymmetricPlan plan) {
     return candidate_of("ring", std::move(plan), topology);
   });
@@ -78,6 +82,7 @@ Result<Candidates> repaired_candidates(const BundledNetwork& network, const Coll
   if (!packing) return tl::unexpected(packing.error());
   auto priced = compute_priced_bound(network, collective, options.context);
   if (!priced) return tl::unexpected(priced.error());
+  keep_to_whole(priced->bound, packing->bound);
   Candidates candidates{{}, {}, std::move(priced->bound), std::move(priced->solution)};
   for (const Planner& planner : planners) {
     const bool is_packing = planner.name == "packing";

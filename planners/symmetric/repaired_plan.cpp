@@ -389,18 +389,20 @@ void find_fullest(Loads& loads, const SymmetricPlan& plan, const Topology& topol
   loads.time_per_byte = 0;
   loads.bottleneck_links.clear();
   const BigInteger units = BigInteger(plan.part.units) * plan.collective.rank_count;
-  // Few loads are different.
-  std::map<std::pair<UnitSum, std::int64_t>, Rational> known;
+  // Few loads are different, and exact times are dear.
+  using Load = std::pair<UnitSum, std::int64_t>;
+  const auto load_of = [&](std::size_t link) {
+    return Load(loads.link_units[link], topology.link(LinkId(link)).bandwidth().bytes_per_second);
+  };
+  std::map<Load, bool> is_fullest;
   for (std::size_t i = 0; i < topology.link_count(); ++i) {
-    if (loads.link_units[i] == 0) continue;
-    const std::int64_t rate = topology.link(LinkId(i)).bandwidth().bytes_per_second;
-    const auto [time, is_new] = known.try_emplace({loads.link_units[i], rate});
-    if (is_new) time->second = Rational(BigInteger(loads.link_units[i]), units * rate);
-    if (time->second > loads.time_per_byte) {
-      loads.time_per_byte = time->second;
-      loads.bottleneck_links.clear();
-    }
-    if (time->second == loads.time_per_byte) loads.bottleneck_links.emplace_back(i);
+    if (loads.link_units[i] != 0) is_fullest.try_emplace(load_of(i), false);
+  }
+  const auto time_of = [&](const Load& load) { return Rational(BigInteger(load.first), units * load.second); };
+  for (const auto& [load, unknown] : is_fullest) loads.time_per_byte = std::max(loads.time_per_byte, time_of(load));
+  for (auto& [load, fullest] : is_fullest) fullest = time_of(load) == loads.time_per_byte;
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    if (loads.link_units[i] != 0 && is_fullest.at(load_of(i))) loads.bottleneck_links.emplace_back(i);
   }
 }
 

@@ -61,32 +61,6 @@ bool is_alone(const Topology& topology, NodeId node) {
   return topology.out_links(node).empty() && topology.in_links(node).empty();
 }
 
-/// By node: whether it forwards nothing, whoever plans: it is no rank, and at most one other node is beside it that is
-/// none of these itself. A NIC without its cable is one.
-std::vector<bool> find_dead_ends(const Topology& topology) {
-  std::vector<std::set<NodeId>> beside(topology.node_count());
-  for (const Link& link : topology.links()) {
-    beside[link.tail.index()].insert(link.head);
-    beside[link.head.index()].insert(link.tail);
-  }
-  std::vector<bool> is_dead_end(topology.node_count(), false);
-  std::vector<NodeId> open;
-  for (std::size_t i = 0; i < topology.node_count(); ++i) open.emplace_back(i);
-  while (!open.empty()) {
-    const NodeId node = open.back();
-    open.pop_back();
-    std::set<NodeId>& others = beside[node.index()];
-    if (is_dead_end[node.index()] || topology.node(node).is_rank || others.size() > 1) continue;
-    is_dead_end[node.index()] = true;
-    for (const NodeId other : others) {
-      beside[other.index()].erase(node);
-      open.push_back(other);
-    }
-    others.clear();
-  }
-  return is_dead_end;
-}
-
 /// Whether nothing shows that anything is missing, slow or left out: all GPUs that links join take part, and some
 /// symmetry turns each rank into each other, and each part into all those that are alike but for rates.
 bool is_whole(const Topology& topology) {
@@ -275,6 +249,30 @@ std::vector<std::uint32_t> number_nodes(const Topology& topology, const Collecti
 }
 
 }  // namespace
+
+std::vector<bool> find_dead_ends(const Topology& topology) {
+  std::vector<std::set<NodeId>> beside(topology.node_count());
+  for (const Link& link : topology.links()) {
+    beside[link.tail.index()].insert(link.head);
+    beside[link.head.index()].insert(link.tail);
+  }
+  std::vector<bool> is_dead_end(topology.node_count(), false);
+  std::vector<NodeId> open;
+  for (std::size_t i = 0; i < topology.node_count(); ++i) open.emplace_back(i);
+  while (!open.empty()) {
+    const NodeId node = open.back();
+    open.pop_back();
+    std::set<NodeId>& others = beside[node.index()];
+    if (is_dead_end[node.index()] || topology.node(node).is_rank || others.size() > 1) continue;
+    is_dead_end[node.index()] = true;
+    for (const NodeId other : others) {
+      beside[other.index()].erase(node);
+      open.push_back(other);
+    }
+    others.clear();
+  }
+  return is_dead_end;
+}
 
 std::unique_ptr<const CanonicalNetwork> CanonicalNetwork::make(const Topology& topology, Paths paths,
                                                                const Collective& collective, bool also_unaltered,

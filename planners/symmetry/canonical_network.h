@@ -16,6 +16,10 @@
 
 namespace espalier::planners {
 
+/// By node: whether it forwards nothing, whoever plans: it is no rank, and at most one other node is beside it that is
+/// none of these itself. A NIC without its cable is one.
+std::vector<bool> find_dead_ends(const Topology& topology);
+
 /// A network with nodes, ranks and links in an order that depends on the network alone, without dead ends: networks
 /// that differ in names and numbers alone, such as a machine without one or another of its like cables, become the
 /// same, and so do those without a NIC or without its cable. So what is planned on it takes as long whichever of like

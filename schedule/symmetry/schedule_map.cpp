@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "base/fnv.h"
 #include "base/random.h"
 
 namespace espalier {
@@ -19,11 +18,9 @@ MapFinder::Kind MapFinder::kind_of(std::size_t slice, const std::vector<Rank>& r
   Kind kind = Random(static_cast<std::uint64_t>(own.length)).next();
   for (const TransferId id : moves_.of(slice)) {
     const Transfer& transfer = schedule_.transfers[id.index()];
-    Fnv1a hash;
-    hash.add_number(image(schedule_.src(transfer)).value());
-    hash.add_number(image(schedule_.dst(transfer)).value());
-    hash.add_number(static_cast<std::uint64_t>(transfer.action()));
-    kind += Random(hash.value()).next();  // Sums of like ends would be equal.
+    const std::uint64_t src = image(schedule_.src(transfer)).value(), dst = image(schedule_.dst(transfer)).value();
+    const auto action = static_cast<std::uint64_t>(transfer.action());
+    kind += Random(src << 34U | dst << 4U | action).next();  // Sums of like ends would be equal.
   }
   if (own.rank.is_none()) return kind;
   // Whose it is comes first: neighbours are looked up one after the other.

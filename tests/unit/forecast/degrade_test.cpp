@@ -106,6 +106,22 @@ TEST(Degrade, WhatTheFastestDoesNotUseCostsNothing) {
   EXPECT_EQ(degradation->damages.front().failure.name, "a-b");  // the worst comes first
 }
 
+TEST(Degrade, WhatLeavesTheSameIsTheSame) {
+  // Without one of its cables a NIC leads nowhere: that is as good as no NIC. GPUs of a box reach each other without.
+  const Topology topology = *generate_rail_boxes({.boxes = 2, .gpus_per_box = 2, .rails = 2});
+  const auto degradation = degrade(ask(topology, CollectiveKind::all_gather, "packing"));
+  ASSERT_TRUE(degradation);
+  const Damage* nic = find_damage(*degradation, "box0.nic0");
+  ASSERT_NE(nic, nullptr);
+  for (const std::string name : {"box0.gpu0-box0.nic0", "box0.nic0-rail0"}) {
+    const Damage* cable = find_damage(*degradation, name);
+    ASSERT_NE(cable, nullptr) << name;
+    EXPECT_EQ(cable->outlook->fastest->run.elapsed, nic->outlook->fastest->run.elapsed) << name;
+    EXPECT_EQ(cable->bound_loss, nic->bound_loss) << name;
+  }
+  EXPECT_GT(find_damage(*degradation, "box0.nvswitch")->loss, nic->loss);
+}
+
 TEST(Degrade, TrafficNeedNotBeAsSymmetricAsTheMachine) {
   // On a star all cables are alike; rank 0 sends all that there is to rank 1, so these two cables matter alone.
   const Topology topology = star_of(4);
