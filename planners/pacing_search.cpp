@@ -23,10 +23,13 @@ constexpr double max_hops = 16'000'000;
 constexpr double short_hops = 6'000'000;
 /// From so many ranks on, rounds are tried again with smaller chunks; of more, people wait longer for a plan.
 constexpr std::size_t many_ranks = 64;
-constexpr double max_hops_of_more = 20'000'000;
+constexpr double max_hops_of_more = 28'000'000;
 constexpr double short_hops_of_more = 72'000'000;
 constexpr double max_wholes = 8;
 constexpr double max_wholes_far_off = 16;
+
+/// A run of more takes seconds.
+constexpr double slow_hops = 20'000'000;
 
 /// What is only likely to be asked for next, or to gain, is run where it is no more than this.
 constexpr double guessed_hops = 2'000'000;
@@ -98,7 +101,12 @@ class Search {
   /// Whether only smaller chunks would make it faster.
   [[nodiscard]] bool is_explained() const { return seconds() <= explained * chunks_.filled_time(wire_, best_.chunk); }
 
-  [[nodiscard]] bool is_affordable(Bytes chunk) const {
+  [[nodiscard]] bool is_affordable(Bytes chunk) const { return hops_ + hops_of(chunk) <= allowed_hops(); }
+
+  /// Whether the chunk twice as large, which costs half as much, may be run as well.
+  [[nodiscard]] bool leaves_room(Bytes chunk) const { return hops_ + 1.5 * hops_of(chunk) <= allowed_hops(); }
+
+  [[nodiscard]] double allowed_hops() const {
     constexpr Bytes whole{std::numeric_limits<std::int64_t>::max()};
     const double wholes = is_within(very_far) ? max_wholes : max_wholes_far_off;
     const bool is_large = chunks_.rank_count() > many_ranks;
@@ -109,7 +117,7 @@ class Search {
     const bool is_near = is_within(far) || of_others_ <= far * chunks_.min_time(wire_);
     const double allowed = is_good ? few_hops : is_near ? usual_hops : most;
     const double last_hundredth = is_short() ? (is_large ? short_hops_of_more : short_hops) : 0;
-    return hops_ + hops_of(chunk) <= std::max(allowed, last_hundredth);
+    return std::max(allowed, last_hundredth);
   }
 
   /// Whether more than the last hundredth of the bound is missing in a long call, and latencies may allow it.
@@ -194,11 +202,20 @@ class Search {
     return ahead == 0 ? 0 : std::max(1U, ahead_quarters_ * ahead / 4);
   }
 
+  /// With coarse chunks long windows may be no worse than the model's measure; with finer ones, as many rounds let far
+  /// more drift apart. Past 64 ranks the measure itself is tried again, then.
+  void try_measure_again() {
+    const bool is_large = chunks_.rank_count() > many_ranks;
+    if (!is_large || fixed_.ahead || best_.ahead == 0 || ahead_quarters_ <= 4 || is_within(far)) return;
+    const std::uint32_t before = std::exchange(ahead_quarters_, 4);
+    if (!try_pacing({best_.chunk, measured_ahead(best_.chunk)})) ahead_quarters_ = before;
+  }
+
   /// Where the last hundredth is missing in step, and a smaller chunk takes seconds to run, a quarter of the measure is
   /// tried before, once.
   void try_fewer_ahead() {
     if (fixed_.ahead || best_.ahead == 0 || ahead_quarters_ != 4 || !is_short()) return;
-    if (hops_of(scaled(best_.chunk, -2)) <= max_hops_of_more) return;
+    if (hops_of(scaled(best_.chunk, -2)) <= slow_hops) return;
     ahead_quarters_ = 1;
     if (!try_pacing({best_.chunk, measured_ahead(best_.chunk)})) ahead_quarters_ = 4;
   }
@@ -262,12 +279,16 @@ class Search {
       const Bytes chunk_before = best_.chunk;
       misses = try_chunk(chunk) ? 0 : misses + 1;
       if (misses > 0) continue;
+      try_measure_again();
       try_fewer_ahead();
       const double slope =
           (before - best_.elapsed).seconds() / static_cast<double>(chunk_before.count - best_.chunk.count);
       chunk = scaled(expect_enough(slope), 2);
     }
-    if (is_affordable(scaled(best_.chunk, -1)) && !(tries_larger && climb(1))) climb(-1);
+    // Sizes were skipped on the way; those that cost less may be tried where smaller ones may not.
+    const bool may_halve = is_affordable(scaled(best_.chunk, -1));
+    if (tries_larger && (may_halve || !is_within(far)) && climb(1)) return;
+    if (may_halve) climb(-1);
   }
 
   /// The largest chunk from this one down that costs no more than a hundredth, by the model, or a third of that where
@@ -289,7 +310,7 @@ class Search {
       const double saved = slope * static_cast<double>(best_.chunk.count - chunk.count);
       const double factor = hops_of(chunk) + hops_ > usual_hops ? far : close;
       const double wanted = std::max(factor * chunks_.min_time(wire_), chunks_.pipelined_time(wire_));
-      if (seconds() - saved <= wanted || !is_affordable(scaled(best_.chunk, -step))) break;
+      if (seconds() - saved <= wanted || !leaves_room(scaled(best_.chunk, -step))) break;
       chunk = scaled(best_.chunk, -step);
     }
     return chunk;
