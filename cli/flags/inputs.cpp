@@ -265,7 +265,7 @@ tl::expected<Machine, InputFailure> load_machine(const Console& console, const T
   auto accepted = accept(console, flags, read_with_findings(console, flags));
   if (!accepted) return tl::unexpected(accepted.error());
   return Machine{std::move(*accepted->reading.topology), std::move(accepted->reading.profile),
-                 std::move(accepted->lost)};
+                 std::move(accepted->lost), std::move(accepted->reading.gpu)};
 }
 
 tl::expected<Topology, InputFailure> load_topology(const Console& console, const TopologyFlags& flags) {
@@ -302,7 +302,8 @@ tl::expected<Input, InputFailure> load_input(const Console& console, const Topol
                std::move(reading.diagnostics),
                std::move(reading.provenance),
                std::move(reading.profile),
-               std::move(accepted->lost)};
+               std::move(accepted->lost),
+               std::move(reading.gpu)};
 }
 
 ExitCode refuse(const Console& console, const InputFailure& failure) {

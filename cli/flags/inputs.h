@@ -51,6 +51,7 @@ struct Input {
   std::vector<ProvenanceRow> provenance = {};  ///< What a topology says of where its values came from.
   std::string profile = {};                    ///< Of the machine, as Machine::profile; empty for a plan's own network.
   std::shared_ptr<const planners::LostParts> lost = {};  ///< As Machine::lost.
+  std::string gpu = {};                                  ///< As Machine::gpu.
 };
 
 /// A machine as its file describes it.
@@ -60,6 +61,7 @@ struct Machine {
       profile;  ///< Whose costs predictions add there (docs/profiles.md): a shipped name or a path; may be empty.
   /// What --without took from a machine whose plans are not stored (min_symmetric_ranks); null: nothing.
   std::shared_ptr<const planners::LostParts> lost = {};
+  std::string gpu = {};  ///< What every rank computes on (compute/gpu.h); empty: not said.
 };
 
 /// Why an argument could not be used. The diagnostics have been shown already when `shown` is true.

@@ -99,7 +99,7 @@ ExitCode show(const Console& console, const ProbeFlags& flags, const Input& inpu
   std::vector<ProvenanceRow> rows = measured->provenance;
   rows.insert(rows.end(), input.provenance.begin(), input.provenance.end());
   const auto written = write_file(flags.output, [&](std::ostream& stream) -> Result<void> {
-    stream << write_topology(measured->topology, rows, input.profile);
+    stream << write_topology(measured->topology, rows, input.profile, input.gpu);
     return {};
   });
   return written ? ExitCode::ok : console.refuse(written.error());

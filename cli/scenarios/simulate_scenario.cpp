@@ -162,14 +162,16 @@ tl::expected<LoadedScenario, LoadFailure> try_load_scenario(const Console& conso
     auto loaded = load_machine(console, topology);
     if (!loaded) return tl::unexpected(LoadFailure{refuse(console, loaded.error())});
     options.topology = std::move(loaded->topology);
+    options.gpu = std::move(loaded->gpu);
     of_machine = std::move(loaded->profile);
   }
   std::optional<Error> bad_flag;
-  options.open_topology = [&](const std::string& name, const std::filesystem::path& folder) -> Result<Topology> {
+  options.open_topology = [&](const std::string& name,
+                              const std::filesystem::path& folder) -> Result<scenario::ScenarioMachine> {
     auto opened = open_machine(console, topology, name, folder);
     if (opened) {
       of_machine = std::move(opened->profile);
-      return std::move(opened->topology);
+      return scenario::ScenarioMachine{std::move(opened->topology), std::move(opened->gpu)};
     }
     const InputFailure& failure = opened.error();
     if (failure.is_usage) bad_flag = failure.error;

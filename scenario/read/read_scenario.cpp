@@ -15,19 +15,19 @@
 namespace espalier::scenario {
 namespace {
 
-Result<Topology> open_file(const std::string& name, const std::filesystem::path& folder) {
+Result<ScenarioMachine> open_file(const std::string& name, const std::filesystem::path& folder) {
   TopologyReading reading = read_topology_file(folder / name);
-  if (reading.topology) return *std::move(reading.topology);
+  if (reading.topology) return ScenarioMachine{*std::move(reading.topology), std::move(reading.gpu)};
   const Diagnostic& first = reading.diagnostics.front();
   const std::string place =
       first.place.line > 0 ? fmt::format("{}:{}:{}: ", name, first.place.line, first.place.column) : std::string();
   return fail(ErrorCode::invalid_input, place + first.message, first.help);
 }
 
-/// The topology that is given, or that the file names.
-std::optional<Topology> find_topology(const Fields& fields, const ScenarioOptions& options,
-                                      const std::optional<std::filesystem::path>& folder) {
-  if (options.topology) return options.topology;
+/// The machine that is given, or that the file names.
+std::optional<ScenarioMachine> find_topology(const Fields& fields, const ScenarioOptions& options,
+                                             const std::optional<std::filesystem::path>& folder) {
+  if (options.topology) return ScenarioMachine{*options.topology, options.gpu};
   if (!fields.has("topology")) {
     fields.error(fields.mark(), {scenario_codes::no_topology, "the scenario names no topology, and none is given",
                                  "write 'topology: dgx-h100-x4', or name one on the command line"});
@@ -157,7 +157,7 @@ void check_version(const Fields& fields) {
 Job read_again(const Fields& fields, const Scenario& scenario, const std::optional<std::filesystem::path>& folder,
                const ScenarioOptions& options) {
   Findings none;
-  Scenario other{scenario.name, scenario.topology, {}, {}, {}, {}, {}, {}, 0, {}, {}, {}, {}};
+  Scenario other{scenario.name, scenario.topology, {}, {}, {}, {}, {}, {}, 0, {}, {}, {}, {}, scenario.machine_gpu};
   ScenarioContext context{none, other, options, folder, Environment(), {}, {}};
   read_parts(context, fields);
   ESPALIER_CHECK(none.empty(), "what was right is right as all_reduce, and with more waits");
@@ -188,7 +188,8 @@ ScenarioReading read(Findings& findings, const SourceFiles::File& file,
       auto topology = find_topology(fields, options, folder);
       if (topology) {
         Scenario scenario{
-            fields.text("name").value_or(""), *std::move(topology), {}, {}, {}, {}, {}, {}, 0, {}, {}, {}, {}};
+            fields.text("name").value_or(""), std::move(topology->topology), {}, {}, {}, {}, {}, {}, 0, {}, {}, {}, {},
+            std::move(topology->gpu)};
         if (scenario.name.empty())
           scenario.name = std::filesystem::path(findings.source_name(file.source)).stem().string();
         ScenarioContext context{findings, scenario, options, folder, Environment(), {}, {}};

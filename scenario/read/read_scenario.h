@@ -42,6 +42,7 @@ struct Scenario {
   std::optional<RoutingFigures> routing;  ///< What routing to experts makes of it.
   /// With `with_routes`: the job with other ways to route to experts, by what they are called.
   std::vector<std::pair<std::string, Job>> routed;
+  std::string machine_gpu;  ///< As ScenarioMachine::gpu.
 };
 
 /// What came of reading a scenario: all of it, or the errors that kept it from being one.
@@ -57,12 +58,19 @@ enum class Routes : std::uint8_t {
   placed,    ///< Experts are where a search puts them.
 };
 
+/// A machine that a scenario runs on.
+struct ScenarioMachine {
+  Topology topology;
+  std::string gpu = {};  ///< What its file says that ranks compute on (compute/gpu.h); empty: nothing.
+};
+
 struct ScenarioOptions {
   /// Instead of the topology that the file names.
   std::optional<Topology> topology;
+  std::string gpu;  ///< Of that topology, as ScenarioMachine::gpu.
   /// Finds the topology that a file names: by a path below the scenario's folder, or as the function does it. A name
   /// that leads out of the folder is refused before.
-  std::function<Result<Topology>(const std::string& name, const std::filesystem::path& folder)> open_topology;
+  std::function<Result<ScenarioMachine>(const std::string& name, const std::filesystem::path& folder)> open_topology;
   /// Instead of what the file says.
   std::optional<std::uint64_t> seed;
   std::optional<std::string> model;

@@ -145,9 +145,23 @@ bool read_named_model(ScenarioContext& context, const Fields& fields, TrainingMo
   return true;
 }
 
+/// The GPU that `gpu` names, or else the machine's, where the file does not say what ranks compute at their peak.
+std::optional<std::string> find_gpu_name(ScenarioContext& context, const Fields& fields) {
+  const std::string& of_machine = context.scenario.machine_gpu;
+  auto name = fields.text("gpu");
+  if (name && !of_machine.empty() && *name != of_machine) {
+    context.findings.warning(fields.mark_of("gpu"),
+                             {scenario_codes::another_gpu,
+                              fmt::format("the machine's gpu is {}; {} counts", of_machine, name->substr(0, 60)),
+                              "leave it out where the machine's is meant"});
+  }
+  if (!name && !fields.has("gpu") && !fields.has("flops") && !of_machine.empty()) return of_machine;
+  return name;
+}
+
 /// `gpu`, or `flops` and `utilisation`; a utilisation counts, whatever the GPU.
 bool read_computing(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
-  const auto name = fields.text("gpu");
+  const auto name = find_gpu_name(context, fields);
   bool is_fine = name.has_value() || !fields.has("gpu");
   if (name) {
     const auto gpu = compute::find_gpu(*name);
@@ -160,11 +174,11 @@ bool read_computing(ScenarioContext& context, const Fields& fields, TrainingMode
       is_fine = false;
     }
   }
-  if (!fields.has("flops") && !fields.has("gpu")) {
+  if (!fields.has("flops") && !fields.has("gpu") && !name) {
     fields.missing("gpu",
                    "what a rank computes on, such as 'gpu: h100-sxm'; or 'flops: 989 TFLOP/s' and 'utilisation: 0.5'");
     is_fine = false;
-  } else if (!fields.has("gpu") && !fields.has("utilisation")) {
+  } else if (!fields.has("gpu") && !name && !fields.has("utilisation")) {
     fields.missing("utilisation",
                    "the part of its flops that a rank reaches, such as 'utilisation: 0.5'; or 'gpu: h100-sxm'");
     is_fine = false;

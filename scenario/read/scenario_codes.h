@@ -33,6 +33,7 @@ constexpr Code unknown_link = "N030";
 constexpr Code bad_event = "N031";
 constexpr Code training_refused = "N040";
 constexpr Code bad_trace = "N041";
+constexpr Code another_gpu = "N042";  ///< A warning.
 
 }  // namespace scenario_codes
 }  // namespace espalier::scenario

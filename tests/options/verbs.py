@@ -81,7 +81,7 @@ SHOWN = {option: "shown by 'packing'" for option in PACKING}
 TREES = ["dgx1v-nvlink", "all_gather", "-a", "packing"]
 NEEDS_JITTER = {"--seed": ["--jitter", "10%", "--seed", "7"]}
 
-WHAT_RUNS_THERE = {"--profile": ["--profile", "nccl-hopper"], "--in-network": ["--in-network"]}
+WHAT_RUNS_THERE = {"--profile": ["--profile", "nccl-hopper"], "--gpu": ["--gpu", "h200"], "--in-network": ["--in-network"]}
 GENERATED = {**WHAT_RUNS_THERE, "--bandwidth": ["--bandwidth", "7 GB/s"], "--latency": ["--latency", "7 us"], "--output": ["-o", "out.yaml"]}
 
 VERBS = {

@@ -167,6 +167,7 @@ class Finisher {
     warn_of_assumptions();
     ImportedTopology imported{*std::move(topology), std::move(rows_), std::move(warnings_)};
     if (generation != nullptr) imported.profile = generation->profile;
+    imported.gpu = gpu_model_of(draft_, options_.preset);
     if (!names.empty() && !options_.in_network) {
       imported.notes.push_back(
           fmt::format("{} can copy and add in the network, which is not counted: --in-network does", listed(names)));
@@ -237,6 +238,18 @@ const GpuGeneration* generation_of(const Draft& draft, const Preset* preset) {
     if (node.model.empty() || node.kind != NodeKind::gpu) continue;
     const GpuGeneration* const own = find_generation(node.model);
     if (own == nullptr || (found != nullptr && found->profile != own->profile)) return nullptr;
+    found = own;
+  }
+  return found;
+}
+
+std::string_view gpu_model_of(const Draft& draft, const Preset* preset) {
+  if (preset != nullptr && !find_gpu_model(preset->name).empty()) return find_gpu_model(preset->name);
+  std::string_view found;
+  for (const DraftNode& node : draft.nodes) {
+    if (node.kind != NodeKind::gpu) continue;
+    const std::string_view own = find_gpu_model(node.model);
+    if (own.empty() || (!found.empty() && found != own)) return {};
     found = own;
   }
   return found;

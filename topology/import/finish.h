@@ -20,6 +20,8 @@ struct FinishOptions {
 /// The generation of the preset (may be null), or the one that all GPUs with a known model are of; null when it is not
 /// known.
 const GpuGeneration* generation_of(const Draft& draft, const Preset* preset);
+/// The model of the preset's GPUs (may be null), or the one that all GPUs are of; empty where it is not known.
+std::string_view gpu_model_of(const Draft& draft, const Preset* preset);
 
 /// The topology of a draft: values that it lacks come from the preset, or are assumed; GPUs come first, in the order of
 /// their numbers. Errors: infeasible when ranks are missing or do not reach each other.

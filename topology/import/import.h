@@ -35,6 +35,7 @@ struct ImportedTopology {
   std::vector<ProvenanceRow> provenance;
   std::vector<Diagnostic> warnings;
   std::string profile;             ///< The shipped profile of its GPUs; empty where none is or they are not known.
+  std::string gpu;                 ///< The model of all its GPUs (compute/gpu.h); empty where they are not known.
   std::vector<std::string> notes;  ///< What else is known of the machine and is not counted.
 };
 

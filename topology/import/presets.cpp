@@ -65,6 +65,54 @@ constexpr std::array pci_models = {
     PciModel{"10de:2bb5", "RTX PRO 6000"}, PciModel{"1002:740c", "MI250"}, PciModel{"1002:74a1", "MI300X"},
 };
 
+struct GpuModel {
+  std::string_view sign;  ///< PCI vendor and device, a preset, or what a model's name begins with behind the maker.
+  std::string_view gpu;   ///< Of compute/gpu.h.
+};
+// pci.ids, and the names that the drivers print.
+constexpr std::array gpu_models = {
+    GpuModel{"10de:1db5", "v100"},
+    GpuModel{"10de:1db8", "v100"},
+    GpuModel{"10de:20b0", "a100-40gb"},
+    GpuModel{"10de:20b2", "a100-80gb"},
+    GpuModel{"10de:2330", "h100-sxm"},
+    GpuModel{"10de:2331", "h100-pcie"},
+    GpuModel{"10de:2335", "h200"},
+    GpuModel{"10de:2901", "b200"},
+    GpuModel{"10de:3182", "b300"},
+    GpuModel{"10de:2941", "gb200"},
+    GpuModel{"10de:31c2", "gb300"},
+    GpuModel{"10de:26b9", "l40s"},
+    GpuModel{"10de:2bb5", "rtx-pro-6000"},
+    GpuModel{"1002:74a1", "mi300x"},
+    GpuModel{"1002:74a5", "mi325x"},
+    GpuModel{"v100-sxm", "v100"},
+    GpuModel{"h100-sxm", "h100-sxm"},
+    GpuModel{"h200-sxm", "h200"},
+    GpuModel{"b200-sxm", "b200"},
+    GpuModel{"b300-sxm", "b300"},
+    GpuModel{"gb200", "gb200"},
+    GpuModel{"gb300", "gb300"},
+    GpuModel{"l40s", "l40s"},
+    GpuModel{"rtx-pro-6000", "rtx-pro-6000"},
+    GpuModel{"mi300x", "mi300x"},
+    GpuModel{"V100-SXM2-32GB", "v100"},
+    GpuModel{"V100-SXM3-32GB", "v100"},
+    GpuModel{"A100-SXM4-40GB", "a100-40gb"},
+    GpuModel{"A100-SXM4-80GB", "a100-80gb"},
+    GpuModel{"A100-SXM-80GB", "a100-80gb"},
+    GpuModel{"H100 80GB HBM3", "h100-sxm"},
+    GpuModel{"H100 PCIe", "h100-pcie"},
+    GpuModel{"H200", "h200"},
+    GpuModel{"GH200 480GB", "gh200"},
+    GpuModel{"B200", "b200"},
+    GpuModel{"B300", "b300"},
+    GpuModel{"GB200", "gb200"},
+    GpuModel{"GB300", "gb300"},
+    GpuModel{"L40S", "l40s"},
+    GpuModel{"RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000"},
+};
+
 struct RateOf {
   std::string_view what;
   Bandwidth rate;
@@ -116,6 +164,18 @@ const GpuGeneration* find_generation(std::string_view text) {
     if ((!text.empty() && text == each.code) || text.find(each.name) != std::string_view::npos) return &each;
   }
   return nullptr;
+}
+
+std::string_view find_gpu_model(std::string_view text) {
+  for (const std::string_view maker : {"NVIDIA ", "Tesla "}) {
+    if (text.starts_with(maker)) text.remove_prefix(maker.size());
+  }
+  for (const GpuModel& each : gpu_models) {
+    const bool is_it =
+        text.starts_with(each.sign) && (text.size() == each.sign.size() || text[each.sign.size()] == ' ');
+    if (is_it) return each.gpu;
+  }
+  return {};
 }
 
 Bandwidth preset_rate(const Preset& preset, Medium medium) {

@@ -39,6 +39,10 @@ struct GpuGeneration {
 /// HBM3"); null when it is not known.
 const GpuGeneration* find_generation(std::string_view text);
 
+/// The model by what `gpu:` of a machine calls it (compute/gpu.h), by PCI vendor and device, the name of a model
+/// ("NVIDIA H100 80GB HBM3") or of a preset; empty where that does not tell it, such as its memory.
+std::string_view find_gpu_model(std::string_view text);
+
 /// GPUs of an NVLink domain over several machines: NVL72.
 inline constexpr std::int64_t usual_domain_gpus = 72;
 

@@ -37,8 +37,19 @@ void Findings::error(const Mark& mark, Problem problem) {
     ++hidden_;
     return;
   }
+  diagnostics_.emplace_back(mark, located(Severity::error, mark, std::move(problem)));
+}
+
+void Findings::warning(const Mark& mark, Problem problem) {
+  const bool is_new = seen_.emplace(mark.source, mark.line, mark.column, problem.code).second;
+  if (!is_new || warnings_.size() >= read_limits::errors) return;
+  warnings_.emplace_back(mark, located(Severity::warning, mark, std::move(problem)));
+}
+
+Diagnostic Findings::located(Severity severity, const Mark& mark, Problem problem) const {
   const Source& source = sources_[mark.source];
   Diagnostic diagnostic;
+  diagnostic.severity = severity;
   diagnostic.code = problem.code;
   diagnostic.place = {source.name, static_cast<int>(mark.line), static_cast<int>(mark.column)};
   const bool is_shown = mark.line > 0 && mark.column <= longest_excerpt && problem.code != read_codes::not_text;
@@ -46,7 +57,7 @@ void Findings::error(const Mark& mark, Problem problem) {
   diagnostic.width = static_cast<int>(mark.width);
   diagnostic.message = std::move(problem.message);
   diagnostic.help = std::move(problem.help);
-  diagnostics_.emplace_back(mark, std::move(diagnostic));
+  return diagnostic;
 }
 
 bool Findings::has(const Mark& mark, std::string_view code) const {
@@ -54,6 +65,8 @@ bool Findings::has(const Mark& mark, std::string_view code) const {
 }
 
 std::vector<Diagnostic> Findings::take() {
+  diagnostics_.insert(diagnostics_.end(), warnings_.begin(), warnings_.end());
+  warnings_.clear();
   std::ranges::stable_sort(diagnostics_, {}, [](const auto& entry) {
     const Mark& mark = entry.first;
     return std::tuple(mark.source, mark.line, mark.column);

@@ -36,9 +36,12 @@ class Findings {
   std::uint32_t add_source(std::string name, std::string_view text);
 
   void error(const Mark& mark, Problem problem);
+  /// What does not keep the file from being used.
+  void warning(const Mark& mark, Problem problem);
 
   /// True when `error` with this code and place would be dropped as a repetition.
   [[nodiscard]] bool has(const Mark& mark, std::string_view code) const;
+  /// Whether there are no errors.
   [[nodiscard]] bool empty() const { return diagnostics_.empty() && hidden_ == 0; }
   /// True when no further error would be shown: a good moment to stop looking.
   [[nodiscard]] bool is_full() const { return hidden_ > 0; }
@@ -52,10 +55,13 @@ class Findings {
     std::string name;
     std::string_view text;
   };
+  [[nodiscard]] Diagnostic located(Severity severity, const Mark& mark, Problem problem) const;
+
   using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::string_view>;
 
   std::vector<Source> sources_;
   std::vector<std::pair<Mark, Diagnostic>> diagnostics_;
+  std::vector<std::pair<Mark, Diagnostic>> warnings_;
   std::set<Key> seen_;
   std::size_t hidden_ = 0;
 };

@@ -47,6 +47,7 @@ constexpr Code no_ranks = "T034";
 constexpr Code unreachable = "T035";
 constexpr Code not_a_rank = "T036";
 constexpr Code has_no_model = "T037";
+constexpr Code unknown_gpu = "T038";
 
 // Links.
 constexpr Code unknown_node = "T040";

@@ -10,8 +10,8 @@ namespace espalier {
 /// The keys that may stand in each kind of map of a topology file; docs/topology.md and the JSON Schema name the same.
 namespace read_keys {
 
-constexpr std::array<std::string_view, 10> file = {"espalier", "name",  "profile", "parameters", "include",
-                                                   "classes",  "nodes", "groups",  "links",      "provenance"};
+constexpr std::array<std::string_view, 11> file = {"espalier", "name",  "profile", "gpu",   "parameters", "include",
+                                                   "classes",  "nodes", "groups",  "links", "provenance"};
 constexpr std::array<std::string_view, 8> group = {"id",      "count", "host",   "include",
                                                    "classes", "nodes", "groups", "links"};
 constexpr std::array<std::string_view, 2> include = {"file", "parameters"};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "compute/gpu.h"
 #include "topology/reachable.h"
 #include "topology/yaml/read_codes.h"
 #include "topology/yaml/reading.h"
@@ -24,6 +25,19 @@ std::string read_profile_name(Reading& reading, const SourceFiles::File& file) {
   const Value root = file.document->root();
   if (!root.is_map() || !root.find("profile")) return {};
   return read_text(root.find("profile"), "'profile'", reading.environments.front(), reading.findings).value_or("");
+}
+
+/// The file's `gpu`: what its ranks compute on.
+std::string read_gpu_name(Reading& reading, const SourceFiles::File& file) {
+  const Value root = file.document->root();
+  if (!root.is_map() || !root.find("gpu")) return {};
+  const Value written = root.find("gpu");
+  const auto name = read_text(written, "'gpu'", reading.environments.front(), reading.findings);
+  if (!name) return {};
+  const auto gpu = compute::find_gpu(*name);
+  if (gpu) return *name;
+  reading.findings.error(written.mark(), {read_codes::unknown_gpu, gpu.error().message, gpu.error().help});
+  return {};
 }
 
 /// Reports ranks that are missing or cannot reach each other.
@@ -75,6 +89,7 @@ TopologyReading read(Reading& reading, const SourceFiles::File& file, const Topo
     }
     result.provenance = read_provenance(reading, file);
     result.profile = read_profile_name(reading, file);
+    result.gpu = read_gpu_name(reading, file);
     result.topology = finish(reading, file);
   }
   result.diagnostics = reading.findings.take();

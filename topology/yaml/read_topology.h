@@ -22,6 +22,7 @@ struct TopologyReading {
   std::vector<Diagnostic> diagnostics;
   std::vector<ProvenanceRow> provenance;  ///< What the file itself says of where its values came from.
   std::string profile;                    ///< Its `profile` as written: what software runs there; empty: none.
+  std::string gpu;  ///< Its `gpu`, a name of compute/gpu.h: what every rank computes on; empty: not said.
 };
 
 /// Values for a file's `parameters`, by name, in place of the defaults written there.

@@ -136,9 +136,10 @@ std::string written_text(std::string_view value) {
   return is_plain(value) ? std::string(value) : in_quotes(std::string(value));
 }
 
-std::string head_lines(const Topology& topology, std::string_view profile) {
+std::string head_lines(const Topology& topology, std::string_view profile, std::string_view gpu) {
   std::string text = fmt::format("espalier: 1\nname: {}\n", written_text(topology.name()));
   if (!profile.empty()) text += fmt::format("profile: {}\n", written_text(profile));
+  if (!gpu.empty()) text += fmt::format("gpu: {}\n", written_text(gpu));
   return text;
 }
 
@@ -165,10 +166,10 @@ std::string group_text(const Topology& topology, const LikeBoxes& boxes) {
 
 }  // namespace
 
-std::string write_topology_compact(const Topology& topology, std::string_view profile) {
+std::string write_topology_compact(const Topology& topology, std::string_view profile, std::string_view gpu) {
   const auto boxes = find_like_boxes(topology);
-  if (!boxes) return write_topology(topology, {}, profile);
-  std::string text = head_lines(topology, profile);
+  if (!boxes) return write_topology(topology, {}, profile, gpu);
+  std::string text = head_lines(topology, profile, gpu);
   if (boxes->first_node > 0) text += "nodes:\n";
   for (const Node& node : topology.nodes().first(boxes->first_node)) text += "  - " + node_map(node, false) + "\n";
   text += group_text(topology, *boxes);
@@ -181,8 +182,8 @@ std::string write_topology_compact(const Topology& topology, std::string_view pr
 }
 
 std::string write_topology(const Topology& topology, std::span<const ProvenanceRow> provenance,
-                           std::string_view profile) {
-  std::string text = head_lines(topology, profile);
+                           std::string_view profile, std::string_view gpu) {
+  std::string text = head_lines(topology, profile, gpu);
   text += "nodes:\n";
   for (const Node& node : topology.nodes()) text += "  - " + node_map(node, false) + "\n";
   if (topology.link_count() > 0) text += "links:\n";
@@ -195,9 +196,10 @@ std::string write_topology(const Topology& topology, std::span<const ProvenanceR
 }
 
 std::string write_topology_json(const Topology& topology, std::span<const ProvenanceRow> provenance,
-                                std::string_view profile) {
+                                std::string_view profile, std::string_view gpu) {
   std::string text = fmt::format(R"({{"espalier": 1, "name": {}, )", in_quotes(topology.name()));
   if (!profile.empty()) text += fmt::format(R"("profile": {}, )", in_quotes(std::string(profile)));
+  if (!gpu.empty()) text += fmt::format(R"("gpu": {}, )", in_quotes(std::string(gpu)));
   text += R"("nodes": [)";
   std::string_view separator;
   for (const Node& node : topology.nodes()) {

@@ -81,8 +81,10 @@ ExitCode detect(const Console& console, const DetectFlags& flags) {
   console.show(find_asymmetry(imported->topology));
   for (const std::string& note : imported->notes) console.note(note);
   const auto written = write_file(flags.output, [&](std::ostream& stream) -> Result<void> {
-    stream << (console.json ? write_topology_json(imported->topology, imported->provenance, imported->profile) + "\n"
-                            : write_topology(imported->topology, imported->provenance, imported->profile));
+    stream << (console.json
+                   ? write_topology_json(imported->topology, imported->provenance, imported->profile, imported->gpu) +
+                         "\n"
+                   : write_topology(imported->topology, imported->provenance, imported->profile, imported->gpu));
     return {};
   });
   return written ? ExitCode::ok : console.refuse(written.error());

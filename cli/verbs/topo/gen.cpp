@@ -5,6 +5,7 @@
 #include "base/parse_units.h"
 #include "cli/output/output_file.h"
 #include "cli/verbs/topo/topo.h"
+#include "compute/gpu.h"
 #include "topology/generate/generate.h"
 #include "topology/yaml/write_topology.h"
 
@@ -80,6 +81,7 @@ void add_family(CLI::App& gen, Session& session, const std::string& name, const 
   struct Flags {
     std::string output = "-";
     std::string profile;
+    std::string gpu;
     bool in_network = false;
   };
   const auto flags = std::make_shared<Flags>();
@@ -88,20 +90,27 @@ void add_family(CLI::App& gen, Session& session, const std::string& name, const 
       ->add_option("--profile", flags->profile,
                    "What software runs there, for the file to name: a shipped profile, or a YAML file beside it")
       ->option_text("NAME|FILE");
+  command
+      ->add_option("--gpu", flags->gpu,
+                   "What every rank computes on, for the file to name: 'espalier compute' lists them")
+      ->option_text("NAME");
   command->add_flag("--in-network", flags->in_network, "Switches copy and add in the network (NVLink SHARP, SHARP)");
   command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")->option_text("FILE");
   command->callback([generate, flags, &session] {
     session.run = [generate, flags, &session] {
+      if (const auto gpu = compute::find_gpu(flags->gpu); !flags->gpu.empty() && !gpu) {
+        return session.console.refuse_usage({gpu.error().code, "--gpu: " + gpu.error().message, gpu.error().help});
+      }
       auto topology = generate();
       if (topology && flags->in_network) topology = with_adding_switches(*topology);
       if (!topology) return session.console.refuse_usage(topology.error());
       const auto written = write_file(flags->output, [&](std::ostream& stream) -> Result<void> {
         if (session.console.json) {
-          stream << write_topology_json(*topology, {}, flags->profile) << "\n";
+          stream << write_topology_json(*topology, {}, flags->profile, flags->gpu) << "\n";
         } else if (topology->node_count() > max_plain_nodes) {
-          stream << write_topology_compact(*topology, flags->profile);
+          stream << write_topology_compact(*topology, flags->profile, flags->gpu);
         } else {
-          stream << write_topology(*topology, {}, flags->profile);
+          stream << write_topology(*topology, {}, flags->profile, flags->gpu);
         }
         return {};
       });

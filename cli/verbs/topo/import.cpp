@@ -46,8 +46,10 @@ ExitCode import_files(const Console& console, const ImportFlags& flags) {
   console.show(odd);
   for (const std::string& note : imported->notes) console.note(note);
   const auto written = write_file(flags.output, [&](std::ostream& stream) -> Result<void> {
-    stream << (console.json ? write_topology_json(imported->topology, imported->provenance, imported->profile) + "\n"
-                            : write_topology(imported->topology, imported->provenance, imported->profile));
+    stream << (console.json
+                   ? write_topology_json(imported->topology, imported->provenance, imported->profile, imported->gpu) +
+                         "\n"
+                   : write_topology(imported->topology, imported->provenance, imported->profile, imported->gpu));
     return {};
   });
   return written ? ExitCode::ok : console.refuse(written.error());

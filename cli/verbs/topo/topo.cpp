@@ -151,8 +151,8 @@ ExitCode expand(const Console& console, const TopoFlags& flags) {
   const auto machine = load_machine(console, flags.topology);
   if (!machine) return refuse(console, machine.error());
   const auto written = write_file(flags.output, [&](std::ostream& stream) -> Result<void> {
-    stream << (console.json ? write_topology_json(machine->topology, {}, machine->profile) + "\n"
-                            : write_topology(machine->topology, {}, machine->profile));
+    stream << (console.json ? write_topology_json(machine->topology, {}, machine->profile, machine->gpu) + "\n"
+                            : write_topology(machine->topology, {}, machine->profile, machine->gpu));
     return {};
   });
   return written ? ExitCode::ok : console.refuse(written.error());

@@ -157,6 +157,13 @@ class NcclTopologyReader {
     return Known<Bandwidth>{*rate, Origin::captured, draft_.file + ": link_speed x link_width"};
   }
 
+  /// "10de:2330" of vendor="0x10de" device="0x2330"; empty where they are not there.
+  static std::string pci_id(xml_node pci) {
+    std::string_view vendor = pci.attribute("vendor").value(), device = pci.attribute("device").value();
+    if (!vendor.starts_with("0x") || !device.starts_with("0x")) return {};
+    return fmt::format("{}:{}", vendor.substr(2), device.substr(2));
+  }
+
   Result<void> read_gpu(xml_node pci, std::size_t parent, const std::string& bus,
                         const std::optional<Known<Bandwidth>>& rate) {
     const xml_node element = pci.child("gpu");
@@ -168,6 +175,9 @@ class NcclTopologyReader {
     std::string architecture = element.attribute("gcn").value();
     if (whole_number(architecture)) architecture = architecture == "910" ? "gfx90a" : "gfx" + architecture;
     gpu.model = sm.empty() ? architecture : sm;
+    // Vendor and device tell more than the compute capability, where they are known.
+    const std::string id = pci_id(pci);
+    if (find_generation(id) != nullptr && !find_gpu_model(id).empty()) gpu.model = id;
     if (const Bandwidth nvlink = nvlink_rate_of(sm); nvlink.bytes_per_second > 0) {
       gpu.link_rate = {nvlink, Origin::preset, "compute capability " + sm};
     } else if (const Bandwidth xgmi = xgmi_rate_of(architecture); xgmi.bytes_per_second > 0) {

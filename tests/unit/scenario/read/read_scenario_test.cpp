@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "compute/gpu.h"
 #include "scenario/read/scenario_codes.h"
 #include "scenario/read/scenario_keys.h"
 #include "tests/support/files/schema_keys.h"
@@ -145,16 +146,44 @@ TEST(ReadScenario, TracesHaveOneLimitTogether) {
   EXPECT_NE(reading.diagnostics[0].help.find("--max-input"), std::string::npos);
 }
 
+TEST(ReadScenario, TrainingTakesTheGpuOfTheMachine) {
+  const std::string head = "espalier_scenario: 1\ntraining: {layers: 2, hidden: 256, heads: 4, sequence: 128, batch: 4";
+  const auto read = [&](const std::string& rest, const std::string& gpu) {
+    ScenarioOptions options;
+    options.topology = test::star(2);
+    options.gpu = gpu;
+    return read_scenario_text(head + rest + "}", "test", std::nullopt, options);
+  };
+  const ScenarioReading taken = read("", "h100-sxm");
+  ASSERT_TRUE(taken.scenario && taken.scenario->model);
+  ASSERT_NE(taken.scenario->model->gpu, nullptr);
+  EXPECT_EQ(taken.scenario->model->gpu->name, "h100-sxm");
+  EXPECT_TRUE(taken.diagnostics.empty());
+
+  const ScenarioReading other = read(", gpu: h200", "h100-sxm");
+  ASSERT_TRUE(other.scenario && other.scenario->model);
+  EXPECT_EQ(other.scenario->model->gpu->name, "h200");
+  ASSERT_EQ(other.diagnostics.size(), 1U);
+  EXPECT_EQ(other.diagnostics[0].severity, Severity::warning);
+  EXPECT_EQ(other.diagnostics[0].code, "N042");
+  EXPECT_EQ(other.diagnostics[0].place.line, 2);
+
+  const ScenarioReading rate = read(", flops: 100 TFLOP/s, utilisation: 0.5", "h100-sxm");
+  ASSERT_TRUE(rate.scenario && rate.scenario->model);
+  EXPECT_EQ(rate.scenario->model->gpu, nullptr);
+  EXPECT_FALSE(read("", "").scenario);
+}
+
 TEST(ReadScenario, ShippedOnesCanBeRead) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(source + "/configs/scenarios")) {
     if (entry.path().extension() != ".yaml") continue;
     ++files;
     ScenarioOptions options;
-    options.open_topology = [](const std::string& name, const std::filesystem::path&) -> Result<Topology> {
+    options.open_topology = [](const std::string& name, const std::filesystem::path&) -> Result<ScenarioMachine> {
       TopologyReading reading = read_topology_file(source + "/configs/" + name + ".yaml");
       if (!reading.topology) return fail(ErrorCode::invalid_input, name);
-      return *std::move(reading.topology);
+      return ScenarioMachine{*std::move(reading.topology), std::move(reading.gpu)};
     };
     const ScenarioReading reading = read_scenario_file(entry.path(), options);
     for (const Diagnostic& diagnostic : reading.diagnostics) ADD_FAILURE() << render(diagnostic, false);

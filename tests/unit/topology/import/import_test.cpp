@@ -79,6 +79,7 @@ TEST(Import, PresetsGiveTheRatesOfTheirMachines) {
     SCOPED_TRACE(each.preset);
     const ImportedTopology imported = import_good({each.file}, {.preset = each.preset, .boxes = 2});
     EXPECT_EQ(imported.profile, "nccl-blackwell");
+    EXPECT_EQ(imported.gpu, each.preset.substr(0, each.preset.find('-')));
     EXPECT_EQ(provenance_of(imported, "net", "bandwidth"), each.net + " preset " + each.preset);
     const bool is_grace = &each.file == &behind_grace;
     const std::string above = is_grace ? "box0.cpu0" : "box0.pcie0";

@@ -87,6 +87,17 @@ TEST(ReadTopology, ReadsTheNameOfItsProfile) {
   EXPECT_FALSE(read_topology_text("profile: [a, b]\n" + std::string(two_gpus), "test").topology);
 }
 
+TEST(ReadTopology, KeepsTheGpu) {
+  const TopologyReading reading = read_topology_text("gpu: h100-sxm\n" + std::string(two_gpus), "test");
+  ASSERT_TRUE(reading.topology);
+  EXPECT_EQ(reading.gpu, "h100-sxm");
+  EXPECT_EQ(read_topology_text(two_gpus, "test").gpu, "");
+  const std::string written = write_topology(*reading.topology, {}, "nccl-hopper", reading.gpu);
+  EXPECT_EQ(read_topology_text(written, "test").gpu, reading.gpu) << written;
+  const std::string json = write_topology_json(*reading.topology, {}, {}, reading.gpu);
+  EXPECT_EQ(read_topology_text(json, "test").gpu, reading.gpu) << json;
+}
+
 TEST(ReadTopology, ReadsJson) {
   const Topology topology = read_good(two_gpus);
   const std::string json = write_topology_json(topology);

@@ -83,6 +83,24 @@ TEST(NcclTopology, SwitchesActAsOneAndBundleTheirLinks) {
   EXPECT_EQ(topology.rank_name(Rank(0)), "gpu0");  // by number, not by place
 }
 
+TEST(NcclTopology, VendorAndDeviceTellTheModelOfTheGpu) {
+  const auto box = [](const std::string& device, const std::string& other) {
+    std::string text = "<system version=\"1\"><cpu numaid=\"0\">";
+    for (int dev = 0; dev < 2; ++dev) {
+      text += "<pci busid=\"0:" + std::to_string(dev + 1) + R"(:0.0" class="0x030200" vendor="0x10de" device=")" +
+              (dev == 0 ? device : other) + "\"><gpu dev=\"" + std::to_string(dev) +
+              R"(" sm="90"><nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/></gpu></pci>)";
+    }
+    return import_good({text + "</cpu></system>"});
+  };
+  EXPECT_EQ(box("0x2330", "0x2330").gpu, "h100-sxm");
+  EXPECT_EQ(box("0x2335", "0x2335").gpu, "h200");
+  EXPECT_EQ(box("0x2335", "0x2335").profile, "nccl-hopper");
+  EXPECT_EQ(box("0x2330", "0x2335").gpu, "");
+  EXPECT_EQ(box("0xffff", "0xffff").gpu, "");
+  EXPECT_EQ(box("0xffff", "0xffff").profile, "nccl-hopper");
+}
+
 TEST(NcclTopology, TellsHostsOfOneNvlinkDomainApart) {
   std::string text = "<system version=\"1\">";
   for (const char* hash : {"0xa", "0xb"}) {
