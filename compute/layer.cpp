@@ -46,6 +46,7 @@ class Adder {
     time_.forward += both.forward;
     time_.core += both.forward;
     time_.backward += both.backward;
+    time_.core_back += both.backward;
   }
 
   /// The host's time for half a layer.

@@ -10,8 +10,9 @@ namespace espalier::compute {
 /// the host, which launches each kernel.
 struct HalfTime {
   double forward = 0;
-  double backward = 0;  ///< Without what is computed again.
-  double core = 0;      ///< Of `forward`: attention between its products, which selective recompute repeats.
+  double backward = 0;   ///< Without what is computed again.
+  double core = 0;       ///< Of `forward`: attention between its products, which selective recompute repeats.
+  double core_back = 0;  ///< The same of `backward`.
   double host_forward = 0;
   double host_backward = 0;
 

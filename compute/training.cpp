@@ -53,13 +53,23 @@ class Place {
     if (!plan_.slice.is_sequence_parallel) return call(CallKind::all_reduce, tensor(), all);
     return call(CallKind::all_gather, tensor(), all) + call(CallKind::reduce_scatter, tensor(), all);
   }
-  /// Keys and values that come round among context ranks, less what attention hides.
-  [[nodiscard]] double context_calls(double core) const {
-    if (plan_.slice.context == 1) return 0;
-    const auto width = static_cast<double>(2 * plan_.model.kv() * plan_.model.head() / plan_.slice.tensor);
-    const double all = static_cast<double>(plan_.slice.micro_batch * plan_.slice.sequence) * width *
-                       bytes_of(plan_.software.activations());
-    return std::max(0.0, call(CallKind::all_gather, context(), all) - core);
+  /// What exchanges among ranks that share sequences add to attention, one way.
+  [[nodiscard]] BothWays context_calls(const HalfTime& attention) const {
+    if (plan_.slice.context == 1) return {};
+    const ContextBytes bytes = context_bytes(plan_);
+    if (plan_.context_exchange == ContextExchange::all_to_all) {
+      const double both = call(CallKind::all_to_all, context(), bytes.exchanged_in) +
+                          call(CallKind::all_to_all, context(), bytes.exchanged_out);
+      return {both, both};
+    }
+    const double gather = call(CallKind::all_gather, context(), bytes.gathered);
+    const double scatter = call(CallKind::reduce_scatter, context(), bytes.gathered);
+    if (plan_.context_exchange == ContextExchange::all_gather) return {gather, gather + scatter};
+    // Forward the last part of the sequence waits for the round, backward gradients of the first one begin it.
+    const double part = 1 / static_cast<double>(plan_.slice.context);
+    const double forward = std::max(attention.core * (1 - part), gather) + attention.core * part;
+    const double backward = std::max(attention.core_back, std::max(gather, attention.core_back * part) + scatter);
+    return {forward - attention.core, backward - attention.core_back};
   }
   /// Tokens on their way to experts and back.
   [[nodiscard]] double expert_calls() const {
@@ -70,6 +80,13 @@ class Place {
     return 2 * call(CallKind::all_to_all, {plan_.slice.expert, stride, stride}, sent);
   }
 
+  /// Of the calls of tensor ranks around a dense feed-forward part, those around one that is or has experts: where
+  /// these are shared otherwise, tokens go to them from each rank's own part of the sequence.
+  [[nodiscard]] double feed_forward_part(bool is_dense) const {
+    const bool is_apart = !is_dense && plan_.slice.tensor_of_experts() < plan_.slice.tensor;
+    return is_apart && plan_.model.shared_experts == 0 ? 0 : 1;
+  }
+
   [[nodiscard]] BothWays half_pass(bool is_dense) const {
     const double hidden = plan_.overlaps_tensor ? plan_.software.tensor_hidden : 0;
     const double tensor_time = tensor_calls() * (1 - hidden);
@@ -77,14 +94,16 @@ class Place {
     const HalfTime attention = attention_half(gpu_, plan_.model, plan_.slice, plan_.software);
     const HalfTime other = feed_forward_half(gpu_, plan_.model, plan_.slice, plan_.software, is_dense);
     const double experts = is_dense ? 0 : expert_calls();
-    const double round = context_calls(attention.core);
-    const double calls = 2 * tensor_time + experts + round;
+    const BothWays round = context_calls(attention);
+    const double calls = (1 + feed_forward_part(is_dense)) * tensor_time + experts;
     const HalfTime first = attention.with(plan_.recompute), second = other.with(plan_.recompute);
     // A collective that another follows in the backward pass of sequence parallelism gathers the input again.
     const double extra = plan_.slice.is_sequence_parallel ? 2 * (1 - hidden) * 0.5 * tensor_calls() : 0;
-    return {together(first.forward + second.forward + calls, first.host_forward + second.host_forward),
-            together(first.backward + second.backward + calls * (again ? 2 : 1) + extra * constants::gather_again,
-                     first.host_backward + second.host_backward)};
+    const double rounds = round.backward + (again ? round.forward : 0);
+    return {
+        together(first.forward + second.forward + calls + round.forward, first.host_forward + second.host_forward),
+        together(first.backward + second.backward + calls * (again ? 2 : 1) + rounds + extra * constants::gather_again,
+                 first.host_backward + second.host_backward)};
   }
 
   const Gpu& gpu_;
@@ -156,12 +175,33 @@ Weights weights_of_fullest(const TrainingPlan& plan) {
   return most;
 }
 
-double sharers(const TrainingPlan& plan) {
+/// Ranks that share what is sharded of the weights of a place, in their mean: those of experts have fewer replicas.
+double sharers(const TrainingPlan& plan, const Weights& weights) {
   const std::int64_t replicas = plan.data * plan.slice.context;
-  return static_cast<double>(plan.shard_group > 0 ? std::min(plan.shard_group, replicas) : replicas);
+  const std::int64_t shared = plan.shard_group > 0 ? std::min(plan.shard_group, replicas) : replicas;
+  const std::int64_t of_experts =
+      std::max<std::int64_t>(1, plan.slice.tensor * shared / (plan.slice.tensor_of_experts() * plan.slice.expert));
+  const double kept = weights.shared / static_cast<double>(shared) + weights.experts / static_cast<double>(of_experts);
+  return (weights.shared + weights.experts) / kept;
 }
 
 }  // namespace
+
+ContextBytes context_bytes(const TrainingPlan& plan) {
+  const ModelShape& model = plan.model;
+  const Slice& slice = plan.slice;
+  const bool is_latent = model.kv_rank > 0;
+  const std::int64_t keys = is_latent ? model.heads : model.kv();
+  const auto head = static_cast<double>(2 * model.head() + model.rotary_size);
+  const auto of_rank = [&](std::int64_t heads, std::int64_t least) {
+    return static_cast<double>(std::max(least, heads / slice.tensor));
+  };
+  const double element = bytes_of(plan.software.activations());
+  const double own = static_cast<double>(slice.tokens()) * element;
+  const double heads = of_rank(model.heads, 1), query = static_cast<double>(model.head() + model.rotary_size);
+  return {own * static_cast<double>(slice.context) * of_rank(keys, 1) * head,
+          own * (heads * query + of_rank(keys, slice.context) * head), own * heads * static_cast<double>(model.head())};
+}
 
 Result<void> check(const TrainingPlan& plan) {
   const ModelShape& model = plan.model;
@@ -207,7 +247,7 @@ Result<void> check(const TrainingPlan& plan) {
 
 MemoryUse memory_of_place(const TrainingPlan& plan, std::int64_t place) {
   const Weights weights = weights_of_place(plan, place);
-  const double shards = plan.shards == Shards::none ? 1 : sharers(plan);
+  const double shards = plan.shards == Shards::none ? 1 : sharers(plan, weights);
   Held held;
   held.weights = weights.shared + weights.experts;
   held.replicas = shards;
@@ -228,7 +268,7 @@ MemoryUse memory_of_place(const TrainingPlan& plan, std::int64_t place) {
 
 double update_seconds(const Gpu& gpu, const TrainingPlan& plan) {
   const Weights most = weights_of_fullest(plan);
-  const double shares = plan.shards == Shards::none ? 1 : sharers(plan);
+  const double shares = plan.shards == Shards::none ? 1 : sharers(plan, most);
   return optimizer_seconds(gpu, (most.shared + most.experts) / shares, plan.software);
 }
 
@@ -294,7 +334,9 @@ StepTime step_time(const Gpu& gpu, const TrainingPlan& plan, const CallSeconds& 
   step.bubble = piped - step.forward - step.backward;
   // Gradients and parameters of the place with the most weights.
   const Weights most = weights_of_fullest(plan);
-  const CallGroup of_experts{replicas.count / plan.slice.expert, replicas.stride * plan.slice.expert, replicas.at_once};
+  const std::int64_t expert_ranks = plan.slice.tensor_of_experts() * plan.slice.expert;
+  const CallGroup of_experts{std::max<std::int64_t>(1, plan.slice.tensor * replicas.count / expert_ranks), expert_ranks,
+                             expert_ranks};
   const auto both_kinds = [&](CallKind kind, double bytes_each) {
     return place.call(kind, replicas, most.shared * bytes_each) +
            place.call(kind, of_experts, most.experts * bytes_each);

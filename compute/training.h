@@ -29,6 +29,13 @@ using CallSeconds = std::function<double(CallKind, const CallGroup&, double byte
 /// Who keeps weights, gradients and the optimizer's state of a data-parallel group.
 enum class Shards : std::uint8_t { none, optimizer, gradients, full };
 
+/// How ranks that share sequences attend to all of their tokens.
+enum class ContextExchange : std::uint8_t {
+  ring,        ///< Keys and values go round beside attention; backward their gradients, too (ring attention).
+  all_gather,  ///< Keys and values are gathered before attention; backward once more, and gradients are scattered.
+  all_to_all,  ///< Parts of sequences become parts of heads before attention, and the reverse behind it (Ulysses).
+};
+
 /// How a model is trained on many ranks. Ranks are numbered tensor first, then context, data, pipeline.
 struct TrainingPlan {
   ModelShape model;
@@ -42,7 +49,8 @@ struct TrainingPlan {
   std::int64_t data = 1;
   std::int64_t batch = 1;  ///< Sequences of a step, of all ranks together.
   Shards shards = Shards::none;
-  std::int64_t shard_group = 0;     ///< Ranks that share what is sharded; 0: all replicas.
+  std::int64_t shard_group = 0;  ///< Ranks that share what is sharded; 0: all replicas.
+  ContextExchange context_exchange = ContextExchange::ring;
   double gradient_bytes = 0;        ///< Of a gradient when it is added up; 0: as activations.
   bool overlaps_gradients = true;   ///< Gradients are added while the last backward pass goes on.
   bool overlaps_parameters = true;  ///< Parameters are gathered while the next forward pass goes on.
@@ -63,6 +71,14 @@ struct StepTime {
   double optimizer = 0;
   MemoryUse memory;  ///< Of the fullest place.
 };
+
+/// Bytes of the calls among ranks that share sequences, of a layer and micro-batch.
+struct ContextBytes {
+  double gathered = 0;       ///< Keys and values of the whole sequences.
+  double exchanged_in = 0;   ///< Queries, keys and values of a rank's tokens.
+  double exchanged_out = 0;  ///< Attention's output for them.
+};
+ContextBytes context_bytes(const TrainingPlan& plan);
 
 /// What is wrong with the sizes of a plan. Errors: invalid_input, naming two that do not divide.
 Result<void> check(const TrainingPlan& plan);

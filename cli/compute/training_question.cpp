@@ -24,6 +24,10 @@ constexpr std::array<std::pair<std::string_view, compute::Order>, 3> order_names
     {{"1f1b", compute::Order::alternating},
      {"gpipe", compute::Order::forwards_first},
      {"zero-bubble", compute::Order::deferred_weights}}};
+constexpr std::array<std::pair<std::string_view, compute::ContextExchange>, 3> exchange_names = {
+    {{"ring", compute::ContextExchange::ring},
+     {"all_gather", compute::ContextExchange::all_gather},
+     {"all_to_all", compute::ContextExchange::all_to_all}}};
 constexpr std::array<std::pair<std::string_view, compute::Shards>, 4> shard_names = {
     {{"none", compute::Shards::none},
      {"optimizer", compute::Shards::optimizer},
@@ -120,6 +124,7 @@ compute::TrainingPlan read_plan(Members& members) {
   plan.batch = members.needed("batch");
   plan.shards = named(members, "sharding", shard_names, plan.shards);
   plan.shard_group = members.whole("shard_group", 0);
+  plan.context_exchange = named(members, "context_exchange", exchange_names, plan.context_exchange);
   plan.gradient_bytes = members.number("gradient_bytes", 0);
   plan.overlaps_gradients = members.flag("overlap_grad_reduce", true);
   plan.overlaps_parameters = members.flag("overlap_param_gather", true);

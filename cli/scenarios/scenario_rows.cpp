@@ -20,7 +20,7 @@ using scenario::Parallelism;
 
 std::optional<Parallelism> parallelism_of(const scenario::Scenario& scenario) {
   if (!scenario.model) return std::nullopt;
-  return Parallelism{scenario.model->tensor, scenario.model->pipeline, scenario.model->data, scenario.model->expert};
+  return scenario::parallelism_of(*scenario.model);
 }
 
 /// The name of the machine that something was taken from.
@@ -153,7 +153,10 @@ nlohmann::ordered_json row_json(const ScenarioRow& row) {
   for (const auto& [name, part] : {std::pair{"tensor", &Parallelism::tensor},
                                    {"pipeline", &Parallelism::pipeline},
                                    {"data", &Parallelism::data},
-                                   {"expert", &Parallelism::expert}}) {
+                                   {"expert", &Parallelism::expert},
+                                   {"context", &Parallelism::context},
+                                   {"expert_tensor", &Parallelism::expert_tensor},
+                                   {"shard_group", &Parallelism::shard_group}}) {
     json[name] = row.parallelism ? nlohmann::ordered_json((*row.parallelism).*part) : nlohmann::ordered_json(nullptr);
   }
   json["status"] = row.figures ? "ok" : "failed";
@@ -204,25 +207,60 @@ OrStop<SplitComparison> compare_splits(const Console& console, const TopologyFla
   return SplitComparison{*std::move(rows), parallelism_of(written->scenario), listed->refused, std::move(listed->why)};
 }
 
+namespace {
+
+struct PartColumn {
+  std::string_view title, above;
+  std::int64_t Parallelism::*part;
+};
+
+/// Parts of a parallelism that have a column: the first always, the others where a row has them.
+std::vector<PartColumn> part_columns(const std::vector<ScenarioRow>& rows) {
+  constexpr Parallelism usual;
+  std::vector<PartColumn> shown;
+  for (const PartColumn& column : {PartColumn{"tensor", "ranks of", &Parallelism::tensor},
+                                   {"pipeline", "ranks of", &Parallelism::pipeline},
+                                   {"data", "ranks of", &Parallelism::data},
+                                   {"expert", "ranks of", &Parallelism::expert},
+                                   {"context", "ranks of", &Parallelism::context},
+                                   {"expert tensor", "ranks of", &Parallelism::expert_tensor},
+                                   {"shard group", "", &Parallelism::shard_group}}) {
+    const bool is_used = shown.size() < 4 || std::ranges::any_of(rows, [&](const ScenarioRow& row) {
+                           return (*row.parallelism).*column.part != usual.*column.part;
+                         });
+    if (is_used) shown.push_back(column);
+  }
+  return shown;
+}
+
+}  // namespace
+
 Table splits_table(const SplitComparison& comparison) {
   Table table;
-  for (const std::string_view use : call_uses) table.add_column(std::string(use), "", Table::Align::right, "ranks of");
+  const std::vector<PartColumn> parts = part_columns(comparison.rows);
+  const bool has_context = std::ranges::count(parts, &Parallelism::context, &PartColumn::part) > 0;
+  const std::size_t uses = has_context ? call_uses.size() : call_uses.size() - 1;
+  for (const PartColumn& column : parts) {
+    table.add_column(std::string(column.title), "", Table::Align::right, std::string(column.above));
+  }
   table.add_column("step", "(ms)");
   table.add_column("tokens/s");
   table.add_column("MFU", "(%)");
   table.add_column("compute", "(%)");
   table.add_column("exposed", "(%)");
-  for (const std::string_view use : call_uses) {
-    table.add_column("in " + std::string(use), "(%)", Table::Align::right, "exposed");
+  for (std::size_t i = 0; i < uses; ++i) {
+    table.add_column("in " + std::string(call_uses[i]), "(%)", Table::Align::right, "exposed");
   }
   table.add_column("waiting", "(%)");
   table.add_column("memory", "(GB)");
   table.add_column("of", "(GB)", Table::Align::right, "memory");
   table.add_column("note", "", Table::Align::left);
   for (const ScenarioRow& row : comparison.rows) {
-    const Parallelism& parallelism = *row.parallelism;
-    std::vector<std::string> cells = {std::to_string(parallelism.tensor), std::to_string(parallelism.pipeline),
-                                      std::to_string(parallelism.data), std::to_string(parallelism.expert)};
+    std::vector<std::string> cells;
+    for (const PartColumn& column : parts) {
+      const std::int64_t value = (*row.parallelism).*column.part;
+      cells.push_back(value == 0 ? "-" : std::to_string(value));
+    }
     if (row.figures) {
       const ScenarioFigures& figures = *row.figures;
       const scenario::TrainingFigures& training = *figures.training;
@@ -231,12 +269,12 @@ Table splits_table(const SplitComparison& comparison) {
       cells.push_back(percent_of(training.model_flops_utilisation(figures.elapsed)));
       cells.push_back(percent_of(figures.time.compute));
       cells.push_back(percent_of(figures.time.exposed));
-      for (const double part : figures.exposed_by) cells.push_back(percent_of(part));
+      for (std::size_t i = 0; i < uses; ++i) cells.push_back(percent_of(figures.exposed_by[i]));
       cells.push_back(percent_of(figures.time.waiting));
       cells.push_back(in_gigabytes(training.memory.total()));
       cells.push_back(training.capacity.count > 0 ? in_gigabytes(training.capacity) : "-");
     } else {
-      cells.resize(cells.size() + 12, "-");
+      cells.resize(cells.size() + 8 + uses, "-");
     }
     cells.push_back(note_on(row, comparison));
     table.add_row(std::move(cells));
@@ -281,7 +319,10 @@ nlohmann::ordered_json splits_json(const SplitComparison& comparison) {
     document["written"] = {{"tensor", written->tensor},
                            {"pipeline", written->pipeline},
                            {"data", written->data},
-                           {"expert", written->expert}};
+                           {"expert", written->expert},
+                           {"context", written->context},
+                           {"expert_tensor", written->expert_tensor},
+                           {"shard_group", written->shard_group}};
   }
   for (const ScenarioRow& row : comparison.rows) document["rows"].push_back(row_json(row));
   return document;

@@ -25,7 +25,7 @@ struct ScenarioCase {
 };
 
 /// What the calls of a training step are for (scenario::use_of_call), in the order of ScenarioFigures::exposed_by.
-inline constexpr std::array<std::string_view, 4> call_uses = {"tensor", "pipeline", "data", "expert"};
+inline constexpr std::array<std::string_view, 5> call_uses = {"tensor", "pipeline", "data", "expert", "context"};
 
 /// What a run gave.
 struct ScenarioFigures {

@@ -14,7 +14,7 @@ namespace espalier::cli {
 
 /// --split: which parallelisms of a training step are tried.
 struct SplitFlags {
-  std::vector<std::string> written;  ///< "all", or NAME=VALUES of tensor, pipeline, data or expert.
+  std::vector<std::string> written;  ///< "all", or NAME=VALUES of the parts of a Parallelism.
 
   void add_to(CLI::App& command);
   [[nodiscard]] bool are_given() const { return !written.empty(); }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <utility>
 
 #include "base/suggest.h"
@@ -10,10 +9,8 @@
 #include "scenario/read/scenario_codes.h"
 #include "scenario/read/scenario_keys.h"
 #include "scenario/read/scenario_reading.h"
-#include "scenario/workload/trace_forms.h"
 #include "scenario/workload/training.h"
 #include "scenario/workload/training_figures.h"
-#include "scenario/workload/unpack_gzip.h"
 #include "topology/yaml/read_codes.h"
 
 namespace espalier::scenario {
@@ -36,17 +33,27 @@ constexpr Whole wholes[] = {
     {"hidden", &TrainingModel::hidden, 1, max_width, true},
     {"heads", &TrainingModel::heads, 1, max_width, true},
     {"kv_heads", &TrainingModel::kv_heads, 1, max_width},
+    {"head_size", &TrainingModel::head_size, 1, max_width},
+    {"query_rank", &TrainingModel::query_rank, 1, max_width},
+    {"kv_rank", &TrainingModel::kv_rank, 1, max_width},
+    {"rotary_size", &TrainingModel::rotary_size, 1, max_width},
     {"feed_forward", &TrainingModel::feed_forward, 1, max_width},
     {"sequence", &TrainingModel::sequence, 1, max_width, true},
     {"vocabulary", &TrainingModel::vocabulary, 0, max_width},
     {"batch", &TrainingModel::batch, 1, max_width, true},
     {"micro_batch", &TrainingModel::micro_batch, 1, max_width},
     {"experts_per_token", &TrainingModel::experts_per_token, 1, 65'536},
+    {"expert_feed_forward", &TrainingModel::expert_width, 1, max_width},
+    {"shared_experts", &TrainingModel::shared_experts, 0, 65'536},
+    {"dense_layers", &TrainingModel::dense_layers, 0, max_layers},
     {"tensor", &TrainingModel::tensor, 1, max_ranks},
+    {"context", &TrainingModel::context, 1, max_ranks},
     {"pipeline", &TrainingModel::pipeline, 1, max_ranks},
     {"virtual_stages", &TrainingModel::virtual_stages, 1, max_layers},
     {"data", &TrainingModel::data, 1, max_ranks},
     {"expert", &TrainingModel::expert, 1, max_ranks},
+    {"expert_tensor", &TrainingModel::expert_tensor, 1, max_ranks},
+    {"shard_group", &TrainingModel::shard_group, 1, max_ranks},
     {"steps", &TrainingModel::steps, 1, 1'000},
 };
 
@@ -87,7 +94,9 @@ bool read_algorithms(ScenarioContext& context, const Fields& fields, TrainingMod
   const auto tensor = read_algorithm(context, algorithms, "tensor");
   const auto data = read_algorithm(context, algorithms, "data");
   const auto expert = read_algorithm(context, algorithms, "expert");
-  if (!tensor || !data || !expert) return false;
+  const auto of_context = read_algorithm(context, algorithms, "context");
+  if (!tensor || !data || !expert || !of_context) return false;
+  model.context_planner = *of_context;
   model.tensor_planner = *tensor;
   model.data_planner = *data;
   model.expert_planner = *expert;
@@ -98,13 +107,14 @@ bool read_algorithms(ScenarioContext& context, const Fields& fields, TrainingMod
 bool read_chunks(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
   const auto all = read_chunk(context, fields);
   if (!all) return false;
-  model.tensor_chunk = model.data_chunk = model.expert_chunk = model.pipeline_chunk = *all;
+  model.tensor_chunk = model.data_chunk = model.expert_chunk = model.pipeline_chunk = model.context_chunk = *all;
   if (!fields.has("chunks")) return true;
   const Fields chunks = context.fields(fields.find("chunks"), "'chunks'", scenario_keys::chunks);
   if (!chunks.is_map()) return false;
   constexpr std::pair<std::string_view, Bytes TrainingModel::*> uses[] = {{"tensor", &TrainingModel::tensor_chunk},
                                                                           {"data", &TrainingModel::data_chunk},
                                                                           {"expert", &TrainingModel::expert_chunk},
+                                                                          {"context", &TrainingModel::context_chunk},
                                                                           {"pipeline", &TrainingModel::pipeline_chunk}};
   for (const auto& [key, place] : uses) {
     const auto chunk = read_chunk(context, chunks, key);
@@ -118,25 +128,24 @@ bool read_chunks(ScenarioContext& context, const Fields& fields, TrainingModel& 
 bool read_named_model(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
   const auto name = fields.text("model");
   if (!name) return !fields.has("model");
-  const auto refuse = [&](const Error& error) {
-    context.error(fields.mark_of("model"), scenario_codes::unknown_name, error.message, error.help);
-    return false;
-  };
   const auto found = compute::find_model(*name);
-  if (!found) return refuse(found.error());
-  const compute::ModelShape& shape = (*found)->shape;
-  const bool is_plain = shape.kv_rank == 0 && shape.shared_experts == 0 && shape.dense_layers == 0 &&
-                        (shape.head_size == 0 || shape.head_size * shape.heads == shape.hidden);
-  if (!is_plain) {
-    return refuse({ErrorCode::unsupported,
-                   fmt::format("{} has heads, attention or experts that a scenario cannot say", *name),
-                   "'espalier compute' answers for it (docs/compute.md)"});
+  if (!found) {
+    context.error(fields.mark_of("model"), scenario_codes::unknown_name, found.error());
+    return false;
   }
+  const compute::ModelShape& shape = (*found)->shape;
   model.layers = shape.layers;
   model.hidden = shape.hidden;
   model.heads = shape.heads;
   model.kv_heads = shape.kv_heads;
-  model.feed_forward = shape.experts > 0 ? shape.inner_of_expert() : shape.feed_forward;
+  model.head_size = shape.head_size;
+  model.query_rank = shape.query_rank;
+  model.kv_rank = shape.kv_rank;
+  model.rotary_size = shape.rotary_size;
+  model.feed_forward = shape.feed_forward;
+  model.expert_width = shape.expert_width;
+  model.shared_experts = shape.shared_experts;
+  model.dense_layers = shape.dense_layers;
   model.gated = shape.is_gated;
   model.sequence = (*found)->sequence;
   model.vocabulary = shape.vocabulary;
@@ -239,13 +248,18 @@ bool read_stage_layers(ScenarioContext& context, Value list, TrainingModel& mode
   return false;
 }
 
-/// `precision`, `schedule` and `stage_layers`.
+/// `precision`, `schedule`, `context_exchange` and `stage_layers`.
 bool read_order(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
   constexpr std::array<std::pair<std::string_view, compute::Order>, 3> orders = {
       {{"1f1b", compute::Order::alternating},
        {"gpipe", compute::Order::forwards_first},
        {"zero-bubble", compute::Order::deferred_weights}}};
+  constexpr std::array<std::pair<std::string_view, compute::ContextExchange>, 3> exchanges = {
+      {{"ring", compute::ContextExchange::ring},
+       {"all_gather", compute::ContextExchange::all_gather},
+       {"all_to_all", compute::ContextExchange::all_to_all}}};
   bool is_fine = read_named(context, fields, "schedule", orders, model.order);
+  is_fine = read_named(context, fields, "context_exchange", exchanges, model.context_exchange) && is_fine;
   if (const auto name = fields.text("precision")) {
     const auto precision = compute::parse_precision(*name);
     if (precision) {
@@ -329,157 +343,6 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   if (!is_plain) context.scenario.averaged.push_back({whole->averaging, averager.added()});
   context.scenario.training = figures_of(*whole);
   context.scenario.model = *whole;
-}
-
-tl::unexpected<Error> too_large(const std::string& name, std::size_t most) {
-  return fail(ErrorCode::too_large,
-              fmt::format("{} and the traces before it have more than {} bytes, unpacked", name, most),
-              "raise the limit with --max-input if they are meant to be as large");
-}
-
-Result<std::string> read_bytes(const std::filesystem::path& path, std::size_t most) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return fail(ErrorCode::unavailable, "cannot read " + path.string());
-  std::string bytes;
-  std::string block(std::size_t{1} << 16U, '\0');
-  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) || stream.gcount() > 0) {
-    bytes.append(block, 0, static_cast<std::size_t>(stream.gcount()));
-    if (bytes.size() > most) return too_large(path.filename().string(), most);
-  }
-  return bytes;
-}
-
-/// What the traces of all ranks say, in whichever form they are.
-struct Traces {
-  std::vector<std::vector<ChakraNode>> nodes;              ///< By rank.
-  std::map<std::string, std::vector<std::size_t>> groups;  ///< That the traces define themselves.
-  std::uint64_t guessed = 0;                               ///< KinetoTrace::guessed of all.
-  std::vector<RecordedTime> recorded;                      ///< Of a profiler's traces.
-};
-
-/// A file of the folder as far as there is room, unpacked; takes its size off the room.
-Result<std::string> read_unpacked(const std::filesystem::path& folder, const std::string& name, std::size_t& room,
-                                  std::size_t max_bytes) {
-  auto bytes = read_bytes(folder / name, room);
-  if (!bytes) return bytes;
-  if (is_gzip(*bytes)) {
-    bytes = unpack_gzip(*bytes, room);
-    if (!bytes && bytes.error().code == ErrorCode::too_large) return too_large(name, max_bytes);
-    if (!bytes) return fail(bytes.error().code, name + ": " + bytes.error().message, bytes.error().help);
-  }
-  room -= bytes->size();
-  return bytes;
-}
-
-/// PREFIX.RANK.SUFFIX or the same with .gz, whichever is there; nothing when neither is.
-std::optional<std::string> find_trace(const std::filesystem::path& folder, const std::string& prefix, std::size_t rank,
-                                      std::string_view suffix) {
-  std::error_code status;
-  const std::string name = fmt::format("{}.{}.{}", prefix, rank, suffix);
-  for (const std::string& written : {name, name + ".gz"}) {
-    if (std::filesystem::exists(folder / written, status)) return written;
-  }
-  return std::nullopt;
-}
-
-/// The traces PREFIX.0.et, PREFIX.1.et, ... or .json as far as they are there; or one file of all ranks, PREFIX itself,
-/// when it ends in .goal or, compiled, in .bin.
-Result<Traces> read_traces(const std::filesystem::path& folder, const std::string& prefix, std::size_t most,
-                           std::size_t max_bytes, WaitReading reading, bool is_spmd) {
-  std::size_t room = max_bytes;
-  Traces traces;
-  const bool is_compiled = prefix.ends_with(".bin") || prefix.ends_with(".bin.gz");
-  if (is_compiled || prefix.ends_with(".goal") || prefix.ends_with(".goal.gz")) {
-    const auto text = read_unpacked(folder, prefix, room, max_bytes);
-    if (!text) return tl::unexpected(text.error());
-    auto nodes =
-        is_compiled || is_goal_binary(*text) ? read_goal_binary(*text, prefix, most) : read_goal(*text, prefix, most);
-    if (!nodes) return tl::unexpected(nodes.error());
-    traces.nodes = *std::move(nodes);
-    return traces;
-  }
-  const bool is_kineto = !find_trace(folder, prefix, 0, "et") && find_trace(folder, prefix, 0, "json");
-  const std::string_view suffix = is_kineto ? "json" : "et";
-  std::vector<std::string> names;
-  while (auto name = find_trace(folder, prefix, names.size(), suffix)) {
-    names.push_back(*std::move(name));
-    if (names.size() > most) {
-      return fail(ErrorCode::invalid_input, fmt::format("there are traces of more than {} ranks", most));
-    }
-  }
-  if (names.empty()) names.push_back(fmt::format("{}.0.et", prefix));  // To say that it cannot be read.
-  for (const std::string& name : names) {
-    const auto bytes = read_unpacked(folder, name, room, max_bytes);
-    if (!bytes) return tl::unexpected(bytes.error());
-    if (is_kineto) {
-      auto read = read_kineto(*bytes, name, names.size(), reading, is_spmd);
-      if (!read) return tl::unexpected(read.error());
-      traces.nodes.push_back(std::move(read->nodes));
-      traces.groups.merge(read->groups);
-      traces.guessed += read->guessed;
-      traces.recorded.push_back(read->recorded);
-      continue;
-    }
-    auto nodes = read_chakra(*bytes, name);
-    if (!nodes) return tl::unexpected(nodes.error());
-    traces.nodes.push_back(*std::move(nodes));
-  }
-  return traces;
-}
-
-void read_trace(ScenarioContext& context, const Fields& fields, const std::vector<Rank>& ranks) {
-  for (const std::string_view key : scenario_keys::training) {
-    if (!fields.has(key) || std::ranges::find(scenario_keys::trace, key) != scenario_keys::trace.end()) continue;
-    context.error(fields.mark_of(key), read_codes::keys_conflict, fmt::format("'{}' does not go with 'trace'", key),
-                  "a trace says itself what is computed; beside it stand ranks, type, flops and chunk");
-    return;
-  }
-  const auto prefix = fields.text("trace");
-  const auto type = read_type(context, fields, "type");
-  const auto rate = read_flop_rate(context, fields, "flops");
-  const auto chunk = read_chunk(context, fields);
-  const auto spmd = fields.boolean("spmd");
-  if (!prefix || !chunk || (fields.has("type") && !type) || (fields.has("flops") && !rate) ||
-      (fields.has("spmd") && !spmd)) {
-    return;
-  }
-  const bool is_spmd = spmd.value_or(false);
-  const Mark mark = fields.mark_of("trace");
-  if (!context.folder || prefix->empty() || leaves_folder(*prefix)) {
-    context.error(mark, scenario_codes::bad_trace, "traces lie in the scenario's folder or below it",
-                  "write 'trace: step' for the files step.0.et, step.1.et, ...");
-    return;
-  }
-  auto traces = read_traces(*context.folder, *prefix, ranks.size(), context.options.max_trace_bytes,
-                            context.options.kernel_waits, is_spmd);
-  if (!traces) return context.error(mark, scenario_codes::bad_trace, traces.error());
-  if (is_spmd && traces->recorded.empty()) {
-    return context.error(fields.mark_of("spmd"), scenario_codes::bad_trace,
-                         "'spmd' is for traces of the PyTorch profiler",
-                         "leave it out, and give the trace of every rank");
-  }
-  if (is_spmd) {
-    const std::size_t recorded = traces->nodes.size();
-    for (std::size_t rank = recorded; rank < ranks.size(); ++rank) {
-      traces->nodes.push_back(traces->nodes[rank % recorded]);
-    }
-  }
-  ChakraOptions options{ranks, {}, type.value_or(ElementType::float32), rate, *chunk};
-  for (const auto& [name, of_traces] : traces->groups) {
-    for (const std::size_t rank : of_traces) options.groups[name].push_back(ranks[rank]);
-  }
-  const Job& job = context.scenario.job;
-  for (const auto& [name, groups] : context.groups) {
-    if (groups.size() == 1) options.groups[name].assign(job.ranks(groups[0]).begin(), job.ranks(groups[0]).end());
-  }
-  context.scenario.guessed_waits += traces->guessed;
-  for (const RecordedTime& one : traces->recorded) {
-    RecordedTime& all = context.scenario.recorded;
-    all.elapsed_us = std::max(all.elapsed_us, one.elapsed_us);
-    all.exposed_us += one.exposed_us / static_cast<double>(traces->recorded.size());
-  }
-  const auto added = add_chakra(context.scenario.job, traces->nodes, options);
-  if (!added) context.error(mark, scenario_codes::bad_trace, added.error());
 }
 
 }  // namespace

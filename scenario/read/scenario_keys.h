@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 3> group = {"ranks", "of", "across"};
 constexpr std::array<std::string_view, 13> collective = {"name",  "collective", "group",      "size",  "type",
                                                          "chunk", "algorithm",  "root",       "start", "repeat",
                                                          "gap",   "gossip",     "compression"};
-constexpr std::array<std::string_view, 41> training = {"ranks",
+constexpr std::array<std::string_view, 52> training = {"ranks",
                                                        "trace",
                                                        "spmd",
                                                        "layers",
@@ -59,13 +59,24 @@ constexpr std::array<std::string_view, 41> training = {"ranks",
                                                        "model",
                                                        "precision",
                                                        "schedule",
-                                                       "stage_layers"};
+                                                       "stage_layers",
+                                                       "head_size",
+                                                       "query_rank",
+                                                       "kv_rank",
+                                                       "rotary_size",
+                                                       "expert_feed_forward",
+                                                       "shared_experts",
+                                                       "dense_layers",
+                                                       "context",
+                                                       "context_exchange",
+                                                       "expert_tensor",
+                                                       "shard_group"};
 constexpr std::array<std::string_view, 10> experts = {"count",   "skew",    "matrix",   "dispatch", "precision",
                                                       "combine", "changes", "capacity", "layers",   "placement"};
 constexpr std::array<std::string_view, 3> gossip = {"accuracy", "rounds", "graph"};
 constexpr std::array<std::string_view, 1> compression = {"low_rank"};
-constexpr std::array<std::string_view, 3> algorithms = {"tensor", "data", "expert"};
-constexpr std::array<std::string_view, 4> chunks = {"tensor", "data", "expert", "pipeline"};
+constexpr std::array<std::string_view, 4> algorithms = {"tensor", "data", "expert", "context"};
+constexpr std::array<std::string_view, 5> chunks = {"tensor", "data", "expert", "pipeline", "context"};
 /// Those of `training` that may stand beside `trace`.
 constexpr std::array<std::string_view, 6> trace = {"trace", "spmd", "ranks", "type", "flops", "chunk"};
 constexpr std::array<std::string_view, 4> background = {"pairs", "size", "load", "ranks"};

@@ -71,6 +71,8 @@ bool leaves_folder(const std::string& written);
 void read_groups(ScenarioContext& context, Value groups);
 void read_collectives(ScenarioContext& context, const std::vector<Value>& list);
 void read_training(ScenarioContext& context, Value training);
+/// `training` with the key `trace`.
+void read_trace(ScenarioContext& context, const Fields& fields, const std::vector<Rank>& ranks);
 void read_background(ScenarioContext& context, const std::vector<Value>& list);
 void read_stragglers(ScenarioContext& context, const std::vector<Value>& list);
 void read_events(ScenarioContext& context, const std::vector<Value>& list);

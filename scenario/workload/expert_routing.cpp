@@ -33,7 +33,8 @@ double token_bytes(const TrainingModel& model, const std::optional<experts::Form
 
 /// Tokens of a rank in a micro-batch.
 double tokens_of_rank(const TrainingModel& model) {
-  return static_cast<double>(model.micro_batch * model.sequence / (model.sequence_parallel ? model.tensor : 1));
+  return static_cast<double>(model.micro_batch * model.sequence / model.context /
+                             (model.sequence_parallel ? model.tensor : 1));
 }
 
 /// What each rank sends to each in copies of a token, and what ranks compute.

@@ -2,6 +2,7 @@
 
 // Tested by: tests/unit/scenario/workload/training_test.cpp
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "base/result.h"
 #include "compute/gpu.h"
 #include "compute/pipeline.h"
+#include "compute/training.h"
 #include "scenario/workload/averaging.h"
 #include "scenario/workload/expert_routing.h"
 #include "scenario/workload/flop_rate.h"
@@ -27,12 +29,17 @@ enum class Sharding : std::uint8_t {
 };
 
 /// A decoder-only transformer and how its training is spread over ranks. Ranks are numbered tensor first, then data,
-/// then pipeline: rank = tensor + T (data + D pipeline).
+/// then context, data, pipeline: rank = tensor + T (context + C (data + D pipeline)). Experts are shared by ranks of
+/// the T C D of a place numbered otherwise: expert tensor first, then expert, then their replicas.
 struct TrainingModel {
   std::int64_t layers = 1;
-  std::int64_t hidden = 1;        ///< h.
-  std::int64_t heads = 1;         ///< Attention heads.
-  std::int64_t kv_heads = 0;      ///< Heads of keys and values; 0: as `heads`.
+  std::int64_t hidden = 1;      ///< h.
+  std::int64_t heads = 1;       ///< Attention heads.
+  std::int64_t kv_heads = 0;    ///< Heads of keys and values; 0: as `heads`.
+  std::int64_t head_size = 0;   ///< 0: h / heads.
+  std::int64_t query_rank = 0;  ///< Latent attention, as of compute::ModelShape, with the next two.
+  std::int64_t kv_rank = 0;     ///< 0: plain attention.
+  std::int64_t rotary_size = 0;
   std::int64_t feed_forward = 0;  ///< Inner width of the feed-forward part; 0: 4 h.
   bool gated = false;             ///< The feed-forward part has three matrices (SwiGLU), not two.
   std::int64_t sequence = 1;      ///< Tokens per sequence.
@@ -41,6 +48,9 @@ struct TrainingModel {
   std::int64_t micro_batch = 1;   ///< Sequences per micro-batch.
   std::int64_t experts = 0;       ///< Per layer; 0: the model is dense.
   std::int64_t experts_per_token = 1;
+  std::int64_t expert_width = 0;                  ///< Inner width of an expert; 0: `feed_forward`.
+  std::int64_t shared_experts = 0;                ///< That every token goes to.
+  std::int64_t dense_layers = 0;                  ///< The first layers, which have no experts.
   std::optional<ExpertRouting> routing;           ///< Nothing: balanced, as messages of equal blocks.
   ElementType type = ElementType::bfloat16;       ///< Of parameters and activations.
   ElementType gradients = ElementType::bfloat16;  ///< Of gradients when they are added.
@@ -61,9 +71,14 @@ struct TrainingModel {
   std::int64_t virtual_stages = 1;  ///< V: stages of a rank; above 1 the pipeline is interleaved.
   compute::Order order = compute::Order::alternating;
   std::vector<std::int64_t> stage_layers;  ///< By stage, along the model; empty: all the same.
-  std::int64_t data = 0;                   ///< D: replicas; 0: as many as the ranks make.
-  std::int64_t expert = 1;                 ///< E: ranks of a data-parallel group that share the experts.
+  std::int64_t context = 1;                ///< C: ranks that share each sequence.
+  compute::ContextExchange context_exchange = compute::ContextExchange::ring;
+  std::int64_t data = 0;           ///< D: replicas; 0: as many as the ranks make.
+  std::int64_t expert = 1;         ///< E: ranks that share the experts.
+  std::int64_t expert_tensor = 0;  ///< Ranks that share an expert; 0: T.
   Sharding sharding = Sharding::none;
+  std::int64_t shard_group =
+      0;  ///< Neighbours among the C D ranks with the same weights that share what is sharded; 0: all.
   Bytes bucket{std::int64_t{1} << 62};  ///< Gradients are added when so many bytes are there; at least a layer's.
   Averaging averaging;                  ///< Of gradients.
   std::int64_t steps = 1;
@@ -71,13 +86,25 @@ struct TrainingModel {
   std::string tensor_planner;  ///< Planners by use; empty: what suits (plans.h).
   std::string data_planner;
   std::string expert_planner;
+  std::string context_planner;
   std::string dispatch_planner;  ///< What `experts: {dispatch: ...}` says, where no planner is named.
 
   Bytes tensor_chunk;  ///< Largest chunks by use; zero: that of the whole run.
   Bytes data_chunk;
   Bytes expert_chunk;
+  Bytes context_chunk;
   Bytes pipeline_chunk;
 
+  /// Ranks with the same weights, but for experts: they add gradients up.
+  [[nodiscard]] std::int64_t replicas() const { return context * data; }
+  [[nodiscard]] std::int64_t sharers() const { return shard_group == 0 ? replicas() : shard_group; }
+  [[nodiscard]] std::int64_t tensor_of_experts() const { return expert_tensor == 0 ? tensor : expert_tensor; }
+  [[nodiscard]] std::int64_t expert_replicas() const { return tensor * replicas() / (tensor_of_experts() * expert); }
+  /// Of these, ranks that share what is sharded of experts.
+  [[nodiscard]] std::int64_t expert_sharers() const {
+    return std::max<std::int64_t>(1, tensor * sharers() / (tensor_of_experts() * expert));
+  }
+  [[nodiscard]] bool is_dense(std::int64_t layer) const { return experts == 0 || layer < dense_layers; }
   [[nodiscard]] std::int64_t stages() const { return pipeline * virtual_stages; }
   [[nodiscard]] std::int64_t layers_of(std::int64_t stage) const {
     return stage_layers.empty() ? layers / stages() : stage_layers[static_cast<std::size_t>(stage)];
@@ -100,22 +127,33 @@ struct TrainingModel {
   }
 };
 
-/// How a model is spread over ranks: its T, P, D and E.
+/// How a model is spread over ranks: its T, P, D, E, C and what goes with them.
 struct Parallelism {
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
   std::int64_t data = 1;
   std::int64_t expert = 1;
+  std::int64_t context = 1;
+  std::int64_t expert_tensor = 0;  ///< 0: as `tensor`.
+  std::int64_t shard_group = 0;    ///< 0: all replicas.
   friend auto operator<=>(const Parallelism&, const Parallelism&) = default;
 };
 
-/// What the calls of a training step with this label are for: "tensor", "pipeline", "data" or "expert"; empty for calls
-/// of something else.
+/// What the calls of a training step with this label are for: "tensor", "pipeline", "data", "expert" or "context";
+/// empty for calls of something else.
 std::string_view use_of_call(std::string_view label);
 
-/// All that use so many ranks, by tensor, then pipeline; E above 1 only of a model with experts.
-std::vector<Parallelism> list_parallelisms(const TrainingModel& model, std::int64_t ranks);
+/// Values of the parts of a parallelism that are tried only where they are asked for; empty: the model's own.
+struct FurtherParts {
+  std::vector<std::int64_t> context, expert_tensor, shard_group;
+};
 
+/// All that use so many ranks, by tensor, then pipeline; E above 1 only of a model with experts.
+std::vector<Parallelism> list_parallelisms(const TrainingModel& model, std::int64_t ranks,
+                                           const FurtherParts& further = {});
+
+/// How the model is spread.
+Parallelism parallelism_of(const TrainingModel& model);
 /// The model spread so.
 TrainingModel spread(TrainingModel model, const Parallelism& parallelism);
 
@@ -126,10 +164,22 @@ Result<TrainingModel> check_training(const TrainingModel& model, std::int64_t ra
 
 /// What one layer, or the output layer, needs.
 struct LayerCost {
-  __int128 attention_flops = 0;  ///< Forward, of a micro-batch, all ranks together.
-  __int128 feed_forward_flops = 0;
+  __int128 attention_flops = 0;     ///< Forward, of a micro-batch, all ranks together.
+  __int128 core_flops = 0;          ///< Of these: scores and weighted sums.
+  __int128 feed_forward_flops = 0;  ///< With experts: of those that a token goes to, shared ones too.
+  __int128 dense_flops = 0;         ///< The same of a layer without experts.
   std::int64_t attention_parameters = 0;
   std::int64_t feed_forward_parameters = 0;  ///< Of one expert, where there are several.
+  std::int64_t shared_parameters = 0;        ///< Of shared experts.
+  std::int64_t dense_parameters = 0;         ///< Of a layer without experts.
+
+  /// Of a layer's parameters, those that are the same on all ranks that add gradients up.
+  [[nodiscard]] std::int64_t replicated(bool is_dense) const {
+    return attention_parameters + (is_dense ? dense_parameters : shared_parameters);
+  }
+  [[nodiscard]] __int128 operations(bool is_dense) const {
+    return attention_flops + (is_dense ? dense_flops : feed_forward_flops);
+  }
 };
 
 /// Two operations per parameter and token in the matrices, and 4 s h per token for the scores and the weighted sum of
@@ -156,10 +206,11 @@ Picoseconds compute_time(const TrainingModel& model, __int128 flops);
 /// next; 2 (P - p - 1) + (V - 1) P forwards ahead (D. Narayanan et al., SC 2021, section 2.2.2; NVIDIA/Megatron-LM,
 /// schedules.py, forward_backward_pipelining_with_interleaving). Tensor: an all_reduce behind attention and behind
 /// feed-forward, forward and backward; with `sequence_parallel` an all_gather before and a reduce_scatter behind each
-/// (V. Korthikanti et al., "Reducing activation recomputation in large transformer models", MLSys 2023). Experts: an
-/// all_to_all before and behind the feed-forward part. Data: gradients are added bucket by bucket during the last
-/// micro-batch's backward pass, by `averager` where one is given. Errors: invalid_input when sizes do not divide each
-/// other, naming them, or when the averager would have nothing to do; those of the averager; too_large past
+/// (V. Korthikanti et al., "Reducing activation recomputation in large transformer models", MLSys 2023). Context: keys
+/// and values of a sequence's parts go round, or queries, keys and values change places (compute::ContextExchange).
+/// Experts: an all_to_all before and behind the feed-forward part. Data: gradients are added bucket by bucket during
+/// the last micro-batch's backward pass, by `averager` where one is given. Errors: invalid_input when sizes do not
+/// divide each other, naming them, or when the averager would have nothing to do; those of the averager; too_large past
 /// `task_limit`. `routed`: what a routing makes of it.
 Result<void> add_training(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks,
                           std::size_t task_limit = max_tasks, Averager* averager = nullptr,

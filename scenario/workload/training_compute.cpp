@@ -14,23 +14,28 @@ Picoseconds rounded(double seconds) { return {static_cast<std::int64_t>(std::cei
 ComputeTimes by_rate(const TrainingModel& model) {
   const LayerCost cost = cost_of_layer(model);
   const int again = model.recomputes ? 3 : 2;
-  const auto tokens = static_cast<__int128>(model.micro_batch) * model.sequence;
-  const __int128 scores = tokens * 4 * model.sequence * model.hidden;
+  const __int128 scores = cost.core_flops;
   const bool defers = model.order == compute::Order::deferred_weights;
   // Gradients of weights take as many operations as the products of the forward pass.
-  const __int128 of_attention = defers ? tokens * 2 * cost.attention_parameters : 0;
+  const __int128 of_attention = defers ? cost.attention_flops - scores : 0;
   const __int128 of_feed_forward = defers ? cost.feed_forward_flops : 0;
+  const __int128 of_dense = defers ? cost.dense_flops : 0;
   ComputeTimes times;
   times.weights = compute_time(model, of_attention + of_feed_forward);
+  times.dense_weights = compute_time(model, of_attention + of_dense);
   for (const bool is_back : {false, true}) {
     const int passes = is_back ? again : 1;
     __int128 attention = cost.attention_flops * passes, other = cost.feed_forward_flops * passes;
+    __int128 dense = cost.dense_flops * passes;
     if (is_back) {
       attention += (model.recomputes_attention ? scores : 0) - of_attention;
       other -= of_feed_forward;
+      dense -= of_dense;
     }
     times.attention[is_back] = compute_time(model, attention);
+    times.core[is_back] = compute_time(model, scores * (is_back ? (model.recomputes_attention ? 3 : 2) : 1));
     times.feed_forward[is_back] = compute_time(model, other);
+    times.dense[is_back] = compute_time(model, dense);
     if (model.vocabulary > 0) times.output[is_back] = compute_time(model, output_flops(model) * (is_back ? 2 : 1));
   }
   times.optimizer = model.optimizer;
@@ -39,21 +44,34 @@ ComputeTimes by_rate(const TrainingModel& model) {
 
 }  // namespace
 
+compute::ModelShape shape_of(const TrainingModel& model) {
+  return {.layers = model.layers,
+          .hidden = model.hidden,
+          .heads = model.heads,
+          .kv_heads = model.kv_heads,
+          .head_size = model.head_size,
+          .feed_forward = model.feed_forward,
+          .is_gated = model.gated,
+          .vocabulary = model.vocabulary,
+          .is_tied = false,
+          .experts = model.experts,
+          .experts_per_token = model.experts_per_token,
+          .expert_width = model.expert_width,
+          .shared_experts = model.shared_experts,
+          .dense_layers = model.dense_layers,
+          .query_rank = model.query_rank,
+          .kv_rank = model.kv_rank,
+          .rotary_size = model.rotary_size};
+}
+
 compute::TrainingPlan plan_of(const TrainingModel& model) {
   compute::TrainingPlan plan;
-  plan.model = {.layers = model.layers,
-                .hidden = model.hidden,
-                .heads = model.heads,
-                .kv_heads = model.kv_heads,
-                .feed_forward = model.feed_forward,
-                .is_gated = model.gated,
-                .vocabulary = model.vocabulary,
-                .is_tied = false,
-                .experts = model.experts,
-                .experts_per_token = model.experts_per_token};
+  plan.model = shape_of(model);
   plan.slice = {.tensor = model.tensor,
                 .is_sequence_parallel = model.sequence_parallel,
+                .context = model.context,
                 .expert = model.expert,
+                .expert_tensor = model.expert_tensor,
                 .micro_batch = model.micro_batch,
                 .sequence = model.sequence};
   plan.software.kernels = compute::Kernels::fused;
@@ -71,6 +89,8 @@ compute::TrainingPlan plan_of(const TrainingModel& model) {
   plan.batch = model.batch;
   constexpr compute::Shards shards[] = {compute::Shards::none, compute::Shards::optimizer, compute::Shards::full};
   plan.shards = shards[static_cast<std::size_t>(model.sharding)];
+  plan.shard_group = model.shard_group;
+  plan.context_exchange = model.context_exchange;
   plan.gradient_bytes = static_cast<double>(size_of(model.gradients));
   return plan;
 }
@@ -78,19 +98,24 @@ compute::TrainingPlan plan_of(const TrainingModel& model) {
 ComputeTimes times_of(const TrainingModel& model) {
   if (model.gpu == nullptr || model.has_utilisation) return by_rate(model);
   const compute::TrainingPlan plan = plan_of(model);
-  double weights = 0;
+  /// Sets the times of half a layer; what gradients of its weights take, where they are put off.
   const auto half = [&](const compute::HalfTime& once, Picoseconds(&times)[2]) {
     const compute::HalfTime time = once.with(plan.recompute);
     const double put_off = plan.order == compute::Order::deferred_weights ? compute::weights_seconds(once) : 0;
-    weights += put_off;
     times[0] = rounded(compute::together(time.forward, time.host_forward));
     times[1] = rounded(compute::together(time.backward, time.host_backward) - put_off);
+    return put_off;
   };
   ComputeTimes times;
-  half(compute::attention_half(*model.gpu, plan.model, plan.slice, plan.software), times.attention);
-  half(compute::feed_forward_half(*model.gpu, plan.model, plan.slice, plan.software, model.experts == 0),
-       times.feed_forward);
-  times.weights = rounded(weights);
+  const compute::HalfTime attention = compute::attention_half(*model.gpu, plan.model, plan.slice, plan.software);
+  const double first = half(attention, times.attention);
+  times.core[0] = rounded(attention.core);
+  times.core[1] = rounded(attention.core_back + (model.recomputes_attention ? attention.core : 0));
+  const auto other = [&](bool is_dense) {
+    return compute::feed_forward_half(*model.gpu, plan.model, plan.slice, plan.software, is_dense);
+  };
+  times.weights = rounded(first + half(other(model.experts == 0), times.feed_forward));
+  times.dense_weights = rounded(first + half(other(true), times.dense));
   const compute::BothWays ends = compute::ends_seconds(*model.gpu, plan.model, plan.slice, plan.software);
   times.output[0] = rounded(ends.forward);
   times.output[1] = rounded(ends.backward);

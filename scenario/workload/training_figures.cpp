@@ -14,14 +14,25 @@ struct Held {
   std::int64_t largest_layer = 0;  ///< Of the dense ones.
 };
 
+/// Layers of a place that have no experts.
+std::int64_t dense_layers_at(const TrainingModel& model, std::int64_t place) {
+  if (model.experts == 0) return model.layers_at(place);
+  std::int64_t sum = 0;
+  for (std::int64_t stage = place; stage < model.stages(); stage += model.pipeline) {
+    sum += std::clamp<std::int64_t>(model.dense_layers - model.first_layer_of(stage), 0, model.layers_of(stage));
+  }
+  return sum;
+}
+
 Held held_at(const TrainingModel& model, std::int64_t place) {
   const LayerCost cost = cost_of_layer(model);
-  const std::int64_t layers = model.layers_at(place);
-  const bool is_dense = model.experts == 0;
+  const std::int64_t dense = dense_layers_at(model, place), sparse = model.layers_at(place) - dense;
   Held held;
-  held.largest_layer = (cost.attention_parameters + (is_dense ? cost.feed_forward_parameters : 0)) / model.tensor;
-  held.dense = layers * held.largest_layer;
-  if (!is_dense) held.experts = layers * cost.feed_forward_parameters / model.tensor * (model.experts / model.expert);
+  const std::int64_t of_dense = cost.replicated(true) / model.tensor;
+  const std::int64_t of_sparse = cost.replicated(false) / model.tensor;
+  held.largest_layer = std::max(dense > 0 ? of_dense : 0, sparse > 0 ? of_sparse : 0);
+  held.dense = dense * of_dense + sparse * of_sparse;
+  held.experts = sparse * cost.feed_forward_parameters / model.tensor_of_experts() * (model.experts / model.expert);
   const std::int64_t embedding = model.vocabulary * model.hidden / model.tensor;
   if (place == 0) held.dense += embedding;
   if (place == model.pipeline - 1) held.dense += embedding;
@@ -35,18 +46,19 @@ std::int64_t layers_under_way(const TrainingModel& model, std::int64_t place) {
 
 /// Of one layer and one micro-batch.
 __int128 activation_bytes(const TrainingModel& model) {
-  const __int128 tokens = static_cast<__int128>(model.micro_batch) * model.sequence;
+  const __int128 tokens = static_cast<__int128>(model.micro_batch) * model.sequence / model.context;
   const std::int64_t element = size_of(model.type);
   const std::int64_t spread = model.sequence_parallel ? model.tensor : 1;
   if (model.recomputes) return tokens * model.hidden * element / spread;
-  const std::int64_t kv_width = model.hidden / model.heads * (model.kv_heads == 0 ? model.heads : model.kv_heads);
-  const std::int64_t inner = model.feed_forward == 0 ? 4 * model.hidden : model.feed_forward;
-  const std::int64_t experts = std::max<std::int64_t>(model.experts > 0 ? model.experts_per_token : 1, 1);
+  const compute::ModelShape shape = shape_of(model);
+  const std::int64_t width = shape.heads * shape.head(), kv_width = shape.kv() * shape.head();
+  const bool is_dense = model.experts == 0;
+  const std::int64_t inner =
+      is_dense ? shape.inner() : shape.inner_of_expert() * (model.experts_per_token + model.shared_experts);
   // Inputs of both norms, of attention and feed-forward, and two dropout masks of a byte each; then queries, keys,
   // values and the projection's input, and what stands between the matrices of the feed-forward part.
   const std::int64_t whole = model.hidden * (4 * element + 2);
-  const __int128 shared =
-      static_cast<__int128>(element) * (2 * model.hidden + 2 * kv_width + (model.gated ? 3 : 2) * inner * experts);
+  const __int128 shared = static_cast<__int128>(element) * (2 * width + 2 * kv_width + (model.gated ? 3 : 2) * inner);
   return tokens * whole / spread + tokens * shared / model.tensor;
 }
 
@@ -68,10 +80,10 @@ MemoryNeed memory_of_place(const TrainingModel& model, std::int64_t place) {
   if (model.gpu != nullptr) return measured_need(model, place);
   const Held held = held_at(model, place);
   const std::int64_t element = size_of(model.type), gradient = size_of(model.gradients);
-  const std::int64_t expert_replicas = model.data / model.expert;
   const bool shards_state = model.sharding != Sharding::none, shards_all = model.sharding == Sharding::full;
   const auto kept = [&](bool is_shared) {
-    return is_shared ? share(held.dense, model.data) + share(held.experts, expert_replicas) : held.dense + held.experts;
+    return is_shared ? share(held.dense, model.sharers()) + share(held.experts, model.expert_sharers())
+                     : held.dense + held.experts;
   };
   const std::int64_t state = element >= 4 ? 8 : 12;
   MemoryNeed need;
@@ -80,7 +92,8 @@ MemoryNeed memory_of_place(const TrainingModel& model, std::int64_t place) {
   need.optimizer.count = state * kept(shards_state);
   __int128 activations = layers_under_way(model, place) * activation_bytes(model);
   if (place == model.pipeline - 1) {
-    activations += static_cast<__int128>(4) * model.micro_batch * model.sequence * model.vocabulary / model.tensor;
+    activations +=
+        static_cast<__int128>(4) * model.micro_batch * model.sequence / model.context * model.vocabulary / model.tensor;
   }
   need.activations = limited(activations);
   return need;
@@ -89,14 +102,15 @@ MemoryNeed memory_of_place(const TrainingModel& model, std::int64_t place) {
 TrainingFigures figures_of(const TrainingModel& model) {
   const LayerCost cost = cost_of_layer(model);
   const std::int64_t micro_batches = model.batch / model.micro_batch;
+  const std::int64_t first_dense = model.experts == 0 ? 0 : model.dense_layers;
   TrainingFigures figures;
-  figures.ranks = model.tensor * model.pipeline * model.data;
+  figures.ranks = model.tensor * model.pipeline * model.replicas();
   figures.steps = model.steps;
   figures.tokens = model.batch * model.sequence;
-  figures.operations =
-      3.0 * static_cast<double>(micro_batches) *
-      (static_cast<double>(model.layers) * static_cast<double>(cost.attention_flops + cost.feed_forward_flops) +
-       static_cast<double>(output_flops(model)));
+  figures.operations = 3.0 * static_cast<double>(micro_batches) *
+                       (static_cast<double>(model.layers - first_dense) * static_cast<double>(cost.operations(false)) +
+                        static_cast<double>(first_dense) * static_cast<double>(cost.operations(true)) +
+                        static_cast<double>(output_flops(model)));
   figures.rate = model.rate;
   figures.capacity = model.memory;
   for (std::int64_t place = 0; place < model.pipeline; ++place) {
@@ -104,7 +118,7 @@ TrainingFigures figures_of(const TrainingModel& model) {
     if (place > 0 && need.total() <= figures.memory.total()) continue;
     figures.memory = need;
     figures.place = place;
-    figures.first_rank = place * model.tensor * model.data;
+    figures.first_rank = place * model.tensor * model.replicas();
   }
   return figures;
 }

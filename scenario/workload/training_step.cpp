@@ -16,14 +16,19 @@ TrainingSteps::TrainingSteps(Job& job, const TrainingModel& model, const std::ve
       averager_(averager),
       cost_(cost_of_layer(model)),
       times_(times_of(model)),
-      workers_per_place_(static_cast<std::size_t>(model.tensor * model.data)),
+      workers_per_place_(static_cast<std::size_t>(model.tensor * model.replicas())),
       micro_batches_(model.micro_batches()),
-      boundary_bytes_(model.micro_batch * model.sequence * model.hidden * size_of(model.type) /
+      boundary_bytes_(model.micro_batch * model.sequence * model.hidden * size_of(model.type) / model.context /
                       (model.sequence_parallel ? model.tensor : 1)),
       places_(static_cast<std::size_t>(model.pipeline)),
       tensor_(make_use(model.tensor_planner, model.tensor_chunk)),
       data_(make_use(model.data_planner, model.data_chunk)),
-      expert_(make_use(model.expert_planner, model.expert_chunk)) {
+      expert_(make_use(model.expert_planner, model.expert_chunk)),
+      context_(make_use(model.context_planner, model.context_chunk)) {
+  // What comes round from neighbour to neighbour is a ring.
+  if (model.context_planner.empty() && model.context_exchange == compute::ContextExchange::ring && model.context > 1) {
+    context_.planner = job_.add_label("ring");
+  }
   if (model.routing) routed_.emplace(job, model);
 }
 
@@ -39,26 +44,50 @@ Result<void> TrainingSteps::add() {
 }
 
 void TrainingSteps::set_groups(std::int64_t place) {
-  const auto tensor = static_cast<std::size_t>(model_.tensor), data = static_cast<std::size_t>(model_.data);
-  const auto expert = static_cast<std::size_t>(model_.expert);
-  // The ranks of a group: `count` workers from `first` on, `stride` apart.
-  const auto group = [&](std::size_t first, std::size_t count, std::size_t stride) {
+  const auto tensor = static_cast<std::size_t>(model_.tensor), context = static_cast<std::size_t>(model_.context);
+  const auto replicas = static_cast<std::size_t>(model_.replicas()), expert = static_cast<std::size_t>(model_.expert);
+  const auto of_expert = static_cast<std::size_t>(model_.tensor_of_experts());
+  const auto sharers = static_cast<std::size_t>(model_.sharers());
+  const auto expert_sharers = static_cast<std::size_t>(model_.expert_sharers());
+  // The ranks of a group: `count` workers from `first` on, `stride` apart. One alone is none.
+  const auto add = [&](std::vector<GroupId>& groups, std::size_t first, std::size_t count, std::size_t stride) {
+    if (count < 2) return;
     std::vector<Rank> members;
     for (std::size_t i = 0; i < count; ++i) members.push_back(rank_of(place, first + i * stride));
-    return job_.add_group(std::move(members));
+    groups.push_back(job_.add_group(std::move(members)));
   };
-  tensor_groups_.clear();
-  data_groups_.clear();
-  expert_groups_.clear();
-  expert_data_groups_.clear();
-  for (std::size_t d = 0; d < data && tensor > 1; ++d) tensor_groups_.push_back(group(d * tensor, tensor, 1));
-  for (std::size_t t = 0; t < tensor && data > 1; ++t) data_groups_.push_back(group(t, data, tensor));
-  for (std::size_t t = 0; t < tensor; ++t) {
-    for (std::size_t e = 0; e < data && expert > 1; e += expert) {
-      expert_groups_.push_back(group(t + e * tensor, expert, tensor));
-    }
-    for (std::size_t e = 0; e < expert && data > expert; ++e) {
-      expert_data_groups_.push_back(group(t + e * tensor, data / expert, expert * tensor));
+  // Groups of `count` workers `stride` apart, and in each the neighbours that share, and those with the same share.
+  const auto add_sharing = [&](std::vector<GroupId>& sharing, std::vector<GroupId>& apart, std::size_t first,
+                               std::size_t count, std::size_t stride, std::size_t shared) {
+    for (std::size_t i = 0; i < count; i += shared) add(sharing, first + i * stride, shared, stride);
+    for (std::size_t i = 0; i < shared; ++i) add(apart, first + i * stride, count / shared, shared * stride);
+  };
+  for (auto* groups :
+       {&tensor_groups_, &context_groups_, &data_groups_, &expert_groups_, &expert_data_groups_, &expert_tensor_groups_,
+        &sharing_groups_, &apart_groups_, &expert_sharing_groups_, &expert_apart_groups_}) {
+    groups->clear();
+  }
+  for (std::size_t d = 0; d < replicas; ++d) add(tensor_groups_, d * tensor, tensor, 1);
+  for (std::size_t d = 0; d < replicas; d += context) {
+    for (std::size_t t = 0; t < tensor; ++t) add(context_groups_, t + d * tensor, context, tensor);
+  }
+  for (std::size_t t = 0; t < tensor; ++t) add(data_groups_, t, replicas, tensor);
+  for (std::size_t t = 0; t < tensor && sharers < replicas; ++t) {
+    add_sharing(sharing_groups_, apart_groups_, t, replicas, tensor, sharers);
+  }
+  if (model_.experts == 0) return;
+  const std::size_t block = of_expert * expert, workers = tensor * replicas;
+  for (std::size_t first = 0; first < workers && of_expert != tensor; first += of_expert) {
+    add(expert_tensor_groups_, first, of_expert, 1);
+  }
+  for (std::size_t t = 0; t < of_expert; ++t) {
+    for (std::size_t first = 0; first < workers; first += block) add(expert_groups_, first + t, expert, of_expert);
+    for (std::size_t e = 0; e < expert; ++e) {
+      add(expert_data_groups_, t + e * of_expert, workers / block, block);
+      if (expert_sharers < workers / block) {
+        add_sharing(expert_sharing_groups_, expert_apart_groups_, t + e * of_expert, workers / block, block,
+                    expert_sharers);
+      }
     }
   }
 }
@@ -133,26 +162,6 @@ void TrainingSteps::call_all(const std::vector<GroupId>& groups, CollectiveKind 
             .element_size = static_cast<std::uint8_t>(size_of(type))});
 }
 
-/// Calls on the data stream that workers do not wait for now.
-void TrainingSteps::update_all(const std::vector<GroupId>& groups, CollectiveKind kind, LabelId label, Bytes size,
-                               ElementType type) {
-  for (const GroupId group : groups) {
-    const CallId call = job_.add_call({.size = size,
-                                       .group = group,
-                                       .label = label,
-                                       .planner = data_.planner,
-                                       .chunk = data_.chunk,
-                                       .kind = kind,
-                                       .element_size = static_cast<std::uint8_t>(size_of(type))});
-    for (Worker& worker : workers_) {
-      if (job_.rank_in(group, worker.rank).is_none()) continue;
-      const std::array after{worker.last};
-      worker.updates.push_back(job_.add_task(
-          {.rank = worker.rank, .call = call, .label = label, .stream = streams::data, .kind = TaskKind::call}, after));
-    }
-  }
-}
-
 CallId TrainingSteps::pipeline_call(std::int64_t from, std::int64_t to, std::int64_t micro_batch, std::size_t worker) {
   const bool is_forward = to > from;
   const auto boundary = static_cast<std::size_t>(std::min(from, to) * 2 + (is_forward ? 0 : 1));
@@ -208,7 +217,7 @@ void TrainingSteps::receive(std::int64_t from, std::int64_t to, std::int64_t mic
 /// The calls of tensor ranks before or behind half a layer.
 void TrainingSteps::tensor_calls(LabelId label, bool is_before) {
   if (is_before && !model_.sequence_parallel) return;
-  const Bytes activations{model_.micro_batch * model_.sequence * model_.hidden * size_of(model_.type)};
+  const Bytes activations{model_.micro_batch * model_.sequence / model_.context * model_.hidden * size_of(model_.type)};
   const CollectiveKind behind = model_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
   call_all(tensor_groups_, is_before ? CollectiveKind::all_gather : behind, streams::tensor, label, tensor_,
            activations, model_.type);
@@ -235,7 +244,7 @@ void TrainingSteps::exchange_tokens(bool is_there) {
 void TrainingSteps::compute_experts(LabelId label, Picoseconds balanced) {
   const LayerRouting& layer = routed_->of(step_, layer_);
   for (std::size_t i = 0; i < workers_.size(); ++i) {
-    const std::size_t place = i / static_cast<std::size_t>(model_.tensor) % layer.load.size();
+    const std::size_t place = i / static_cast<std::size_t>(model_.tensor_of_experts()) % layer.load.size();
     const auto duration = static_cast<std::int64_t>(std::ceil(static_cast<double>(balanced.count) * layer.load[place]));
     workers_[i].before = workers_[i].last;
     chain(workers_[i], {.duration = duration, .label = label, .stream = streams::compute}, true);
@@ -246,119 +255,39 @@ void TrainingSteps::compute_experts(LabelId label, Picoseconds balanced) {
 /// the backward pass runs it again.
 void TrainingSteps::half_layer(bool is_forward, bool is_attention, LabelId label) {
   const LabelId tensor_label = job_.add_label("tensor");
-  const bool routes_tokens = !is_attention && model_.experts > 0;
-  tensor_calls(tensor_label, true);
+  const bool routes_tokens = !is_attention && !is_dense_layer();
+  // Experts that are shared otherwise get tokens from each rank's own part of the sequence.
+  const bool is_apart = routes_tokens && model_.tensor_of_experts() != model_.tensor;
+  const bool has_calls = !is_apart || model_.shared_experts > 0;
+  if (has_calls) tensor_calls(tensor_label, true);
   if (routes_tokens) exchange_tokens(true);
-  const Picoseconds duration = (is_attention ? times_.attention : times_.feed_forward)[is_forward ? 0 : 1];
-  if (routes_tokens && routed_) {
-    compute_experts(label, duration);
+  if (is_apart) expert_tensor_call(CollectiveKind::all_gather);
+  const auto way = static_cast<std::size_t>(is_forward ? 0 : 1);
+  if (is_attention) {
+    compute_attention(is_forward, label);
+  } else if (routes_tokens && routed_) {
+    compute_experts(label, times_.feed_forward[way]);
   } else {
-    compute(label, duration);
+    compute(label, (routes_tokens ? times_.feed_forward : times_.dense)[way]);
   }
+  if (is_apart) expert_tensor_call(CollectiveKind::reduce_scatter);
   if (routes_tokens) exchange_tokens(false);
-  tensor_calls(tensor_label, false);
+  if (has_calls) tensor_calls(tensor_label, false);
   if (is_forward || !model_.recomputes) return;
-  tensor_calls(tensor_label, true);
-  tensor_calls(tensor_label, false);
+  if (has_calls) tensor_calls(tensor_label, true);
+  if (routes_tokens) exchange_tokens(true);
+  if (routes_tokens) exchange_tokens(false);
+  if (has_calls) tensor_calls(tensor_label, false);
+}
+
+/// Tokens of all ranks that share an expert, for each of them; behind it their sums for each.
+void TrainingSteps::expert_tensor_call(CollectiveKind kind) {
+  const Bytes size{boundary_bytes_ * model_.experts_per_token * model_.tensor_of_experts()};
+  call_all(expert_tensor_groups_, kind, streams::tensor, job_.add_label("expert tensor"), tensor_, size, model_.type);
 }
 
 void TrainingSteps::output_layer(bool is_forward, LabelId label) {
   if (model_.vocabulary > 0) compute(label, times_.output[is_forward ? 0 : 1]);
-}
-
-/// Parameters of the next layer, gathered while the layer before is computed.
-void TrainingSteps::gather_layer() {
-  if (model_.sharding != Sharding::full) return;
-  const std::int64_t parameters =
-      (cost_.attention_parameters + (model_.experts > 0 ? 0 : cost_.feed_forward_parameters)) / model_.tensor;
-  const LabelId label = job_.add_label("parameters");
-  for (const GroupId group : data_groups_) {
-    const CallId call = job_.add_call({.size = {parameters * size_of(model_.type)},
-                                       .group = group,
-                                       .label = label,
-                                       .planner = data_.planner,
-                                       .chunk = data_.chunk,
-                                       .kind = CollectiveKind::all_gather,
-                                       .element_size = static_cast<std::uint8_t>(size_of(model_.type))});
-    for (Worker& worker : workers_) {
-      if (job_.rank_in(group, worker.rank).is_none()) continue;
-      std::vector<TaskId> after;
-      if (!worker.gathered.is_none()) after.push_back(worker.gathered);
-      if (!worker.before.is_none()) after.push_back(worker.before);
-      worker.gathered = job_.add_task(
-          {.rank = worker.rank, .call = call, .label = label, .stream = streams::data, .kind = TaskKind::call}, after);
-      worker.also.push_back(worker.gathered);
-    }
-  }
-}
-
-/// The gradients of a layer, and of embedding or output layer where they sit, go into the bucket.
-void TrainingSteps::scatter_layer(std::int64_t stage, std::int64_t layer) {
-  const std::int64_t element = size_of(model_.gradients);
-  const bool is_dense = model_.experts == 0;
-  std::int64_t parameters = cost_.attention_parameters + (is_dense ? cost_.feed_forward_parameters : 0);
-  const int tables =
-      (stage == 0 && layer == 0 ? 1 : 0) + (stage == stages() - 1 && layer == model_.layers_of(stage) - 1 ? 1 : 0);
-  if (model_.vocabulary > 0) {
-    parameters += tables * model_.vocabulary * model_.hidden;
-    gradient_matrices_.rows += tables * model_.vocabulary / model_.tensor;
-    gradient_matrices_.columns += tables * model_.hidden;
-  }
-  gradient_bytes_.count += parameters / model_.tensor * element;
-  const MatrixSizes matrices = matrices_of_layer(model_);
-  gradient_matrices_.rows += matrices.rows;
-  gradient_matrices_.columns += matrices.columns;
-  if (!is_dense) {
-    expert_gradient_bytes_.count +=
-        cost_.feed_forward_parameters / model_.tensor * (model_.experts / model_.expert) * element;
-  }
-  const bool is_full = gradient_bytes_.count + expert_gradient_bytes_.count >= model_.bucket.count;
-  // A place's first stage is the last one on the way back.
-  const bool is_last = layer == 0 && stage < model_.pipeline;
-  if (is_full || is_last || model_.sharding == Sharding::full) flush_bucket();
-}
-
-void TrainingSteps::flush_bucket() {
-  const CollectiveKind kind =
-      model_.sharding == Sharding::none ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-  if (averager_ != nullptr) {
-    average_gradients();
-  } else if (gradient_bytes_.count > 0) {
-    update_all(data_groups_, kind, job_.add_label("gradients"), gradient_bytes_, model_.gradients);
-    updated_.push_back(gradient_bytes_);
-  }
-  if (expert_gradient_bytes_.count > 0) {
-    update_all(expert_data_groups_, kind, job_.add_label("expert gradients"), expert_gradient_bytes_, model_.gradients);
-    expert_updated_.push_back(expert_gradient_bytes_);
-  }
-  gradient_bytes_ = expert_gradient_bytes_ = {};
-  gradient_matrices_ = {};
-}
-
-/// The bucket, by the averager.
-void TrainingSteps::average_gradients() {
-  const Call all_reduce{.size = gradient_bytes_,
-                        .label = job_.add_label("gradients"),
-                        .planner = data_.planner,
-                        .chunk = data_.chunk,
-                        .element_size = static_cast<std::uint8_t>(size_of(model_.gradients))};
-  for (const GroupId group : data_groups_) {
-    if (!averaged_) return;
-    std::vector<Worker*> members;
-    std::vector<std::vector<TaskId>> after;
-    for (const Rank rank : job_.ranks(group)) {
-      members.push_back(&*std::ranges::find(workers_, rank, &Worker::rank));
-      after.push_back({members.back()->last});
-    }
-    Call call = all_reduce;
-    call.group = group;
-    const auto last = averager_->add(call, streams::data, after, gradient_matrices_);
-    if (!last) {
-      averaged_ = tl::unexpected(last.error());
-      return;
-    }
-    for (std::size_t i = 0; i < members.size(); ++i) members[i]->updates.push_back((*last)[i]);
-  }
 }
 
 /// "forward 3"; where a rank has several stages, "forward 3 of stage 5".
@@ -414,34 +343,9 @@ void TrainingSteps::weights(const Pass& pass) {
   const auto [kind, micro_batch, stage] = pass;
   const LabelId label = label_of(pass);
   for (std::int64_t layer = model_.layers_of(stage); layer-- > 0;) {
-    compute(label, times_.weights);
+    layer_ = model_.first_layer_of(stage) + layer;
+    compute(label, is_dense_layer() ? times_.dense_weights : times_.weights);
     if (micro_batch == micro_batches_ - 1) scatter_layer(stage, layer);
-  }
-}
-
-/// The optimizer waits for all gradients; where each rank updated its share only, parameters are gathered behind it.
-void TrainingSteps::end_step() {
-  const LabelId label = job_.add_label("optimizer");
-  for (Worker& worker : workers_) {
-    std::vector<TaskId> after = worker.updates;
-    worker.updates.clear();
-    if (!worker.last.is_none()) after.push_back(worker.last);
-    worker.last = job_.add_task({.duration = times_.optimizer.count, .rank = worker.rank, .label = label}, after);
-    worker.before = worker.last;
-  }
-  if (model_.sharding != Sharding::optimizer) return;
-  const std::int64_t per_gradient = size_of(model_.gradients), per_parameter = size_of(model_.type);
-  const auto gather = [&](const std::vector<GroupId>& groups, const std::vector<Bytes>& buckets) {
-    for (const Bytes bucket : buckets) {
-      update_all(groups, CollectiveKind::all_gather, job_.add_label("parameters"),
-                 {bucket.count / per_gradient * per_parameter}, model_.type);
-    }
-  };
-  gather(data_groups_, updated_);
-  gather(expert_data_groups_, expert_updated_);
-  for (Worker& worker : workers_) {
-    worker.also.insert(worker.also.end(), worker.updates.begin(), worker.updates.end());
-    worker.updates.clear();
   }
 }
 

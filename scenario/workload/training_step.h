@@ -22,6 +22,7 @@ inline constexpr std::uint16_t send_forward = 4;
 inline constexpr std::uint16_t receive_forward = 5;
 inline constexpr std::uint16_t send_backward = 6;
 inline constexpr std::uint16_t receive_backward = 7;
+inline constexpr std::uint16_t context = 8;
 }  // namespace training_streams
 
 /// Writes the tasks of training steps into a job, one place of the pipeline after the other. Requires: a model whose
@@ -45,6 +46,7 @@ class TrainingSteps {
     std::vector<TaskId> also;     ///< What its next compute waits for as well.
     std::vector<TaskId> updates;  ///< Gradients on their way; the optimizer waits for them.
     TaskId gathered;              ///< The last gathering of parameters (Sharding::full).
+    std::vector<TaskId> beside;   ///< Exchanges of sequences that go on while it computes.
     TaskId before;  ///< Where its last layer began: the next layer's parameters are gathered from there on.
   };
   /// How calls of one use are made.
@@ -59,8 +61,14 @@ class TrainingSteps {
   void forward(const Pass& pass);
   void backward(const Pass& pass);
   void weights(const Pass& pass);
+  void compute_attention(bool is_forward, LabelId label);
+  void attend(Picoseconds whole, Picoseconds core, bool is_forward, LabelId label);
+  void attend_in_ring(Picoseconds before, Picoseconds core, Picoseconds behind, bool is_forward, LabelId label);
+  void context_call(CollectiveKind kind, Bytes size);
+  void context_call_beside(CollectiveKind kind, Bytes size);
   void half_layer(bool is_forward, bool is_attention, const LabelId label);
   void exchange_tokens(bool is_there);
+  void expert_tensor_call(CollectiveKind kind);
   void compute_experts(LabelId label, Picoseconds balanced);
   void tensor_calls(LabelId label, bool is_before);
   void output_layer(bool is_forward, LabelId label);
@@ -73,7 +81,11 @@ class TrainingSteps {
   void call_all(const std::vector<GroupId>& groups, CollectiveKind kind, std::uint16_t stream, LabelId label,
                 const Use& use, Bytes size, ElementType type);
   void call_all(const std::vector<GroupId>& groups, std::uint16_t stream, const Call& call);
-  void update_all(const std::vector<GroupId>& groups, CollectiveKind kind, LabelId label, Bytes size, ElementType type);
+  /// `behind_last`: behind the call of this kind before, too.
+  void update_all(const std::vector<GroupId>& groups, CollectiveKind kind, LabelId label, Bytes size, ElementType type,
+                  bool behind_last = false);
+  void add_gradients(const std::vector<GroupId>& all, const std::vector<GroupId>& sharing,
+                     const std::vector<GroupId>& apart, std::int64_t sharers, LabelId label, Bytes size);
   void average_gradients();
   void send(std::int64_t from, std::int64_t to, std::int64_t micro_batch);
   void receive(std::int64_t from, std::int64_t to, std::int64_t micro_batch);
@@ -86,6 +98,7 @@ class TrainingSteps {
   }
   TaskId chain(Worker& worker, Task task, bool takes_also);
   void set_groups(std::int64_t place);
+  [[nodiscard]] bool is_dense_layer() const { return model_.is_dense(layer_); }
   Use make_use(const std::string& planner, Bytes chunk) {
     return {planner.empty() ? LabelId() : job_.add_label(planner), chunk};
   }
@@ -107,13 +120,16 @@ class TrainingSteps {
   // Of the place that is being written.
   std::vector<Worker> workers_;
   std::vector<std::vector<Worker>> places_;  ///< Kept from step to step.
-  std::vector<GroupId> tensor_groups_, data_groups_, expert_groups_, expert_data_groups_;
+  std::vector<GroupId> tensor_groups_, context_groups_, data_groups_, expert_groups_, expert_data_groups_;
+  std::vector<GroupId> expert_tensor_groups_;           ///< Where experts are shared otherwise than layers.
+  std::vector<GroupId> sharing_groups_, apart_groups_;  ///< With a shard_group: it, and those with the same share.
+  std::vector<GroupId> expert_sharing_groups_, expert_apart_groups_;
   Bytes gradient_bytes_, expert_gradient_bytes_;  ///< In the bucket.
   MatrixSizes gradient_matrices_;                 ///< In the bucket.
   std::vector<Bytes> updated_, expert_updated_;   ///< Sizes of the buckets of the step.
 
   std::vector<CallId> pipeline_calls_;  ///< By boundary, direction, micro-batch and worker; none: not yet added.
-  Use tensor_, data_, expert_;
+  Use tensor_, data_, expert_, context_;
 };
 
 }  // namespace espalier::scenario

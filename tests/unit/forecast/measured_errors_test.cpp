@@ -13,7 +13,7 @@ const std::string header =
     "profile,collective,machines,min_size,max_size,max_ranks,min_version,max_version,points,low,median,high,held,"
     "systems\n";
 const std::string small = "p,all_reduce,one,512,65536,8,2.23,2.29,96,0.9,1.01,1.2,0.93,5\n";
-const std::string large = "p,all_reduce,one,134217728,536870912,8,2.23,2.29,30,0.95,1,1.05,,1\n";
+const std::string large_row = "p,all_reduce,one,134217728,536870912,8,2.23,2.29,30,0.95,1,1.05,,1\n";
 
 MeasuredErrors read(const std::string& lines) {
   auto errors = MeasuredErrors::read(header + lines);
@@ -24,7 +24,7 @@ MeasuredErrors read(const std::string& lines) {
 Predicted of_size(std::int64_t size) { return {"p", CollectiveKind::all_reduce, 1, 8, std::nullopt, {size}}; }
 
 TEST(MeasuredErrors, TheNearestClassTells) {
-  const MeasuredErrors errors = read(small + large);
+  const MeasuredErrors errors = read(small + large_row);
   const ErrorRange found = errors.find(of_size(1024));
   ASSERT_NE(found.of, nullptr);
   EXPECT_EQ(found.of->points, 96U);
@@ -35,7 +35,7 @@ TEST(MeasuredErrors, TheNearestClassTells) {
 }
 
 TEST(MeasuredErrors, WhatLiesOutsideSaysSo) {
-  const MeasuredErrors errors = read(small + large);
+  const MeasuredErrors errors = read(small + large_row);
   EXPECT_EQ(errors.find(of_size(1 << 19)).outside, "measured from 512 B to 64 KiB");
   Predicted many = of_size(1024);
   many.ranks = 16;
