@@ -17,8 +17,29 @@ bool has(std::string_view text, std::string_view part) {
 
 bool is_nccl_topology(std::string_view text) { return has(text, "<system"); }
 bool is_nvidia_links(std::string_view text) { return has(text, "GPU 0:") && has(text, "Link 0:"); }
+
+/// Whether a text begins with a cell of nvidia-smi's matrix: X alone, NV and a number, or a distance.
+bool begins_with_cell(std::string_view text) {
+  constexpr std::string_view digits = "0123456789";
+  if (text.starts_with('X')) return text.size() == 1 || text[1] < 'A';
+  if (text.starts_with("NV")) return text.size() > 2 && digits.find(text[2]) != std::string_view::npos;
+  constexpr std::array<std::string_view, 7> distances = {"PIX", "PXB", "PHB", "NODE", "SYS", "SOC", "PSB"};
+  return std::ranges::any_of(distances, [&](std::string_view each) { return text.starts_with(each); });
+}
+
+/// Whether the text has a row of such a matrix: a GPU and how it reaches another.
+bool has_matrix_row(std::string_view text) {
+  for (std::size_t at = text.find("GPU"); at != std::string_view::npos; at = text.find("GPU", at)) {
+    at += 3;
+    const std::size_t end = std::min(text.find_first_not_of("0123456789", at), text.size());
+    const std::size_t cell = std::min(text.find_first_not_of(" \t", end), text.size());
+    if (end > at && begins_with_cell(text.substr(cell))) return true;
+  }
+  return false;
+}
+
 bool is_nvidia_matrix(std::string_view text) {
-  return has(text, "GPU0") && (has(text, " X ") || has(text, "\tX") || has(text, "CPU Affinity"));
+  return has(text, "GPU0") && (has_matrix_row(text.substr(0, sniffed_bytes)) || has(text, "CPU Affinity"));
 }
 
 bool is_ibnetdiscover(std::string_view text) { return has(text, "switchguid=") || has(text, "caguid="); }
@@ -27,7 +48,7 @@ bool is_hwloc(std::string_view text) { return has(text, "<topology") && has(text
 bool is_rocm_topology(std::string_view text) {
   return has(text, "Link Type between two GPUs") || has(text, "Hops between two GPUs");
 }
-bool is_amd_smi_topology(std::string_view text) { return has(text, "LINK TYPE TABLE:") && has(text, "HOPS TABLE:"); }
+bool is_amd_smi_topology(std::string_view text) { return has(text, "LINK TYPE TABLE:"); }
 bool is_astra_network(std::string_view text) { return has(text, "npus_count:"); }
 bool is_slurm_conf(std::string_view text) { return has(text, "SwitchName=") || has(text, "BlockName="); }
 bool is_slurm_yaml(std::string_view text) { return has(text, "- topology:"); }
@@ -73,23 +94,26 @@ constexpr std::array readers = {
     FormatReader{"nvml", "espalier topo detect --record, where NVIDIA's driver is", is_nvml, read_nvml},
 };
 
-/// A printout of nvidia-smi and what it begins with.
-struct PastePart {
-  std::string_view format;
-  std::string_view mark;
-};
-constexpr std::array paste_parts = {PastePart{"nvidia-topo", "GPU0"}, PastePart{"nvidia-links", "GPU 0:"}};
+/// Whether a printout stands further down in a text: people paste it behind what other tools have to say of the same
+/// machine. Parts of the text overlap, so that what belongs together is in one of them.
+bool is_further_down(const FormatReader& reader, std::string_view text) {
+  constexpr std::size_t max_pasted = std::size_t{4} << 20U;
+  text = text.substr(0, max_pasted);
+  while (reader.is_printout && text.size() > sniffed_bytes) {
+    text.remove_prefix(sniffed_bytes / 2);
+    if (reader.sniffs(text)) return true;
+  }
+  return false;
+}
 
-/// The reader, and that of another printout of nvidia-smi that stands somewhere in the text.
+/// The reader, and that of the other printout of nvidia-smi that stands somewhere in the text.
 std::vector<const FormatReader*> with_pasted(const FormatReader& reader, std::string_view text) {
+  constexpr std::array<std::string_view, 2> pasted = {"nvidia-topo", "nvidia-links"};
   std::vector<const FormatReader*> found = {&reader};
-  if (std::ranges::find(paste_parts, reader.name, &PastePart::format) == paste_parts.end()) return found;
-  for (const PastePart& part : paste_parts) {
-    const std::size_t at = text.find(part.mark);
-    if (part.format == reader.name || at == std::string_view::npos) continue;
-    const auto* const other = std::ranges::find(readers, part.format, &FormatReader::name);
-    const std::size_t line = text.substr(0, at).rfind('\n') + 1;
-    if (other->sniffs(text.substr(line))) found.push_back(other);
+  if (std::ranges::find(pasted, reader.name) == pasted.end()) return found;
+  for (const FormatReader& other : readers) {
+    if (other.name == reader.name || std::ranges::find(pasted, other.name) == pasted.end()) continue;
+    if (other.sniffs(text) || is_further_down(other, text)) found.push_back(&other);
   }
   return found;
 }
@@ -107,6 +131,9 @@ Result<std::vector<const FormatReader*>> find_formats(std::string_view name, std
     names.push_back(reader.name);
   }
   if (name.empty()) {
+    for (const FormatReader& reader : readers) {
+      if (is_further_down(reader, text)) return with_pasted(reader, text);
+    }
     if (const auto known = recognise_file(text)) {
       return fail(ErrorCode::unsupported, file + " is " + std::string(known->what) + ", not a machine",
                   std::string(known->help));

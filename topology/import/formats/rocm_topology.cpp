@@ -1,4 +1,5 @@
 // What `rocm-smi --showtopo` prints: tables of weights, hops and link types between GPUs, and the NUMA node of each.
+// `--showtopotype` prints the types alone, as reports of inference servers have them.
 // Lines of anything else around them are passed over. `amd-smi topology` prints the same tables with PCI addresses
 // for names, and no NUMA nodes.
 
@@ -37,9 +38,9 @@ class RocmReader {
       }
     }
     const auto is_cut = [](const Cells& cells) { return !cells.empty() && cells.size() != cells.front().size(); };
-    if (types_.empty() || is_cut(types_) || hops_.size() != types_.size() ||
-        (!weights_.empty() && weights_.size() != types_.size())) {
-      return fail_at(draft_.file, 1, 1, "there are no tables of hops and link types, or of unlike sizes",
+    const auto is_unlike = [this](const Cells& cells) { return !cells.empty() && cells.size() != types_.size(); };
+    if (types_.empty() || is_cut(types_) || is_unlike(hops_) || is_unlike(weights_)) {
+      return fail_at(draft_.file, 1, 1, "there is no table of link types, or the tables are of unlike sizes",
                      "copy all that `rocm-smi --showtopo` prints");
     }
     find_lightest();
@@ -123,7 +124,7 @@ class RocmReader {
     for (std::size_t a = 0; a < types_.size(); ++a) {
       for (std::size_t b = a + 1; b < types_.size(); ++b) {
         has_xgmi = has_xgmi || types_[a][b] == "XGMI";
-        all_one = all_one && (types_[a][b] != "XGMI" || hops_[a][b] == "1");
+        all_one = all_one && (types_[a][b] != "XGMI" || is_one_hop_of_xgmi(a, b));
       }
     }
     if (types_.size() < 3 || !weights_.empty() || !has_xgmi || !all_one) return;
@@ -163,7 +164,7 @@ class RocmReader {
   }
 
   [[nodiscard]] bool is_one_hop_of_xgmi(std::size_t a, std::size_t b) const {
-    return types_[a][b] == "XGMI" && hops_[a][b] == "1";
+    return types_[a][b] == "XGMI" && (hops_.empty() || hops_[a][b] == "1");
   }
 
   /// xGMI over other GPUs passes their own links. Drivers count it as one hop, too; its weight then is a multiple of

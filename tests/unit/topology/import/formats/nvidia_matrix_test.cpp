@@ -98,6 +98,29 @@ TEST(NvidiaMatrix, WhatStandsAroundTheMatrixIsPassedOver) {
   }
 }
 
+TEST(NvidiaMatrix, ReportsHaveItAnywhere) {
+  // vLLM's collect_env and other reports of an environment: packages for pages, then the matrix, then variables.
+  std::string packages = "Collecting environment information...\nGPU 0: NVIDIA A100\nGPU 1: NVIDIA A100\n";
+  for (int i = 0; i < 400; ++i) packages += "[pip3] a-package-" + std::to_string(i) + "==1.2.3\n";
+  const Topology plain = import_good({box}).topology;
+  const std::string report = packages + "GPU Topology:\n  " + box + "\nVLLM_CONFIGURE_LOGGING=0\n";
+  EXPECT_EQ(import_good({report}).topology.links().size(), plain.links().size());
+  // Behind a log of NCCL that is no machine by itself, and with the rates of NVLinks another page down.
+  std::string log;
+  for (int i = 0; i < 200; ++i) log += "node0:77:77 [0] NCCL INFO Channel 00/24 : 0 1 2 3 and what else it says\n";
+  EXPECT_EQ(links(import_good({log + box}).topology, "gpu0", "gpu1"), "2 x 25 GB/s nvlink");
+  const std::string rates =
+      "GPU 0: Tesla V100-SXM2\n\t Link 0: 20.0 GB/s\n\t Link 1: 20.0 GB/s\n"
+      "GPU 1: Tesla V100-SXM2\n\t Link 0: 20.0 GB/s\n\t Link 1: 20.0 GB/s\n";
+  EXPECT_EQ(links(import_good({report + packages + rates}).topology, "gpu0", "gpu1"), "2 x 20 GB/s nvlink");
+  EXPECT_EQ(refusal(packages), "a looks like none of the formats that are read");
+}
+
+TEST(NvidiaMatrix, BlanksMayStandOnEitherSideOfTheCells) {
+  const Topology topology = import_good({"\tGPU0\tGPU1\nGPU0\t X\t NV4\nGPU1\t NV4\t X\n"}).topology;
+  EXPECT_EQ(links(topology, "gpu0", "gpu1"), "4 x 25 GB/s nvlink");
+}
+
 TEST(NvidiaMatrix, ThePcieTableAddsToTheOther) {
   // `topo -m` hides behind NV2 what `topo -mp` shows: both GPUs below one switch.
   const std::string with = "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n";

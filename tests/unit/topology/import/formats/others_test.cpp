@@ -241,7 +241,7 @@ TEST(RocmTopology, WhatWasCutIsNotRead) {
   EXPECT_EQ(refusal(wrapped), "a:10:34: 'XG' does not belong here");
   const std::size_t row = without_row.rfind("GPU2   XGMI");
   without_row.erase(row, without_row.find('\n', row) + 1 - row);
-  EXPECT_EQ(refusal(without_row), "a:1:1: there are no tables of hops and link types, or of unlike sizes");
+  EXPECT_EQ(refusal(without_row), "a:1:1: there is no table of link types, or the tables are of unlike sizes");
 }
 
 TEST(RocmTopology, NumaNodesInEitherFormAreReadAndMissingOnesSaid) {
@@ -267,10 +267,42 @@ TEST(RocmTopology, NumaNodesInEitherFormAreReadAndMissingOnesSaid) {
   EXPECT_EQ(test::codes(without), "I104 I101 I101");
 }
 
+/// A table of so many GPUs: the same in all cells.
+std::string rocm_table(const std::string& title, int gpus, const std::string& cell) {
+  std::string text = "===== " + title + " between two GPUs =====\n       ";
+  for (int column = 0; column < gpus; ++column) text += "GPU" + std::to_string(column) + "         ";
+  for (int row = 0; row < gpus; ++row) {
+    text += "\nGPU" + std::to_string(row) + "   ";
+    for (int column = 0; column < gpus; ++column) text += (row == column ? "0" : cell) + "            ";
+  }
+  return text + "\n\n";
+}
+
+TEST(RocmTopology, TypesOfLinksAloneAreRead) {
+  // What sglang's check_env has under "AMD Topology:", of MI300X and of one GPU; of two as ROCm issue 1503 has it.
+  const ImportedTopology eight = import_good({"AMD Topology: \n\n\n==== ROCm System Management Interface ====\n" +
+                                              rocm_table("Link Type", 8, "XGMI") + "==== End of ROCm SMI Log ====\n"},
+                                             {.preset = "mi300x"});
+  EXPECT_EQ(links(eight.topology, "gpu0", "gpu7"), "1 x 64 GB/s xgmi");
+  EXPECT_EQ(eight.warnings.at(0).message, "it has no weights: all GPUs that xGMI joins count as neighbours");
+  EXPECT_EQ(import_good({rocm_table("Link Type", 1, "")}).topology.rank_count(), 1U);
+  const Topology pair =
+      import_good({"== Link Type between two GPUs ==\nGPU0 GPU1\nGPU0 0 PCIE\nGPU1 PCIE 0\n"}).topology;
+  EXPECT_EQ(links(pair, "gpu0", "gpu1"), "");
+  EXPECT_EQ(links(pair, "gpu1", "cpu0"), "1 x 15.75 GB/s pcie");
+}
+
+TEST(RocmTopology, TablesOfManyGpusAreReadToTheirEnd) {
+  // A box of MI300X cut in parts of a die (CPX) is 64 GPUs: the types begin 80 KiB down.
+  const std::string text =
+      rocm_table("Weight", 64, "15") + rocm_table("Hops", 64, "1") + rocm_table("Link Type", 64, "XGMI");
+  EXPECT_EQ(links(import_good({text}).topology, "gpu3", "gpu63"), "1 x 50 GB/s xgmi");
+}
+
 TEST(RocmTopology, RefusalsNameThePlace) {
   EXPECT_EQ(refusal("== Hops between two GPUs\n GPU0 GPU1\nGPU0 0\n"), "a:3:1: the row has 1 cell of 2");
   EXPECT_EQ(refusal("== Hops between two GPUs\n GPU0\nGPU0 0\n"),
-            "a:1:1: there are no tables of hops and link types, or of unlike sizes");
+            "a:1:1: there is no table of link types, or the tables are of unlike sizes");
 }
 
 TEST(Dot, NodesEdgesAndDefaults) {
@@ -353,7 +385,7 @@ TEST(Formats, WhatIsNoMachineIsNamed) {
       {"# OSU NCCL Allreduce Latency Test v7.4\n", "what the OSU benchmarks printed"},
       {"#    Intel(R) MPI Benchmarks 2021.2, MPI-1 part\n", "what the Intel MPI Benchmarks printed"},
       {"ACCESS TABLE:\n 0000:0c:00.0\n", "what amd-smi topology printed"},
-      {"LINK TYPE TABLE:\n 0000:0c:00.0\n", "what amd-smi topology printed"},
+      {"HOPS TABLE:\n 0000:0c:00.0\n", "what amd-smi topology printed"},
       {R"([{"gpu": 0, "links": [{"link_type": "XGMI", "num_hops": 1}]}])", "what amd-smi topology printed"},
       {R"({"topology-name": "Hierarchical", "topologies-per-dim": ["Ring"], "dimensions-count": 1})",
        "ASTRA-sim's network file of its first version"},
