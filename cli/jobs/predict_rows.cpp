@@ -51,10 +51,12 @@ OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_by_collective(const 
   std::map<std::string, std::set<std::int64_t>> sizes;
   for (const compare::Measurement& row : rows.rows) {
     if (!compare::may_be_of(row, topology.rank_count())) {
-      return stop({ErrorCode::invalid_input,
-                   fmt::format("{}:{}: measured on {} ranks, and {} has {}", rows.file, row.line,
-                               compare::describe_ranks(row), topology.name(), topology.rank_count()),
-                   "name the machine that was measured, or its part with --ranks"});
+      return stop(
+          {ErrorCode::invalid_input,
+           fmt::format("{}:{}: measured on {} {}, and {} has {}", rows.file, row.line, compare::describe_ranks(row),
+                       row.ranks == 1 ? "rank" : "ranks", topology.name(), topology.rank_count()),
+           row.members.empty() ? "name the machine that was measured, or its part with --ranks"
+                               : "each row is of two GPUs: espalier diagnose MACHINE " + rows.file});
     }
     if (row.collective.empty()) {
       return usage({ErrorCode::invalid_input, fmt::format("{} does not say which collective it measured", rows.file),

@@ -16,7 +16,8 @@ namespace {
 using nccl_tests::CleanLine;
 using Words = std::vector<std::string_view>;
 
-constexpr std::size_t usual_columns = 4;  // time, algbw, busbw, #wrong
+constexpr std::size_t usual_columns = 4;   // time, algbw, busbw, #wrong
+constexpr std::size_t fewest_columns = 3;  // Without #wrong, as cut tables and wrappers have them.
 constexpr std::size_t wrong_column = 3;
 constexpr std::uint32_t max_ranks = 1U << 24U;
 
@@ -80,7 +81,7 @@ class TextReader {
   };
 
   /// The head of a row that begins with this word: size, count, type, and an operation or enough values.
-  static std::optional<Head> find_head(const Words& words, std::size_t first, bool was_interrupted) {
+  [[nodiscard]] std::optional<Head> find_head(const Words& words, std::size_t first, bool was_interrupted) const {
     if (first + 3 > words.size() || !is_type(words[first + 2])) return std::nullopt;
     const auto size = parse_whole<std::int64_t>(words[first]);
     if (!size || !parse_whole<std::int64_t>(words[first + 1])) return std::nullopt;
@@ -90,7 +91,8 @@ class TextReader {
       return head;
     }
     const bool was_cut = was_interrupted && head.words == words.size();
-    return was_cut || count_values(words, head.words) >= usual_columns ? std::optional(head) : std::nullopt;
+    return was_cut || count_values(words, head.words) >= std::min(columns_, usual_columns) ? std::optional(head)
+                                                                                           : std::nullopt;
   }
 
   Result<void> read_line(std::string_view raw) {
@@ -133,17 +135,33 @@ class TextReader {
     return {};
   }
 
+  /// Whether so many values are one or two groups of columns, behind a root or not.
+  static bool fits(std::size_t given, std::size_t columns) {
+    const std::size_t values = given - given % columns;
+    return given % columns <= 1 && (values == columns || values == 2 * columns);
+  }
+
+  /// How many columns the groups of a row have: what the heading says, else the usual ones, as it may be another
+  /// table's. Rows without #wrong show by a root of -1, too, which is no time.
+  [[nodiscard]] std::size_t columns_of(const Words& values) const {
+    const std::size_t given = values.size();
+    if (columns_ == fewest_columns) {
+      const bool has_root = given % fewest_columns == 1;
+      const bool is_row = fits(given, fewest_columns) && (!has_root || parse_whole<std::int64_t>(values.front()));
+      return is_row ? fewest_columns : usual_columns;
+    }
+    const bool is_short = given == fewest_columns + 1 || (given == 2 * fewest_columns + 1 && !fits(given, columns_));
+    if (is_short && values.front() == "-1") return fewest_columns;
+    return fits(given, columns_) ? columns_ : usual_columns;
+  }
+
   /// The rest of a row, whose values something else follows or not.
   Result<void> end_row(const Head& head, Words rest, bool is_followed) {
     rest.resize(count_values(rest, 0));
     Measurement row;
     const std::size_t given = rest.size();
-    const auto fits = [given](std::size_t columns) {
-      const std::size_t values = given - given % columns;
-      return given % columns <= 1 && (values == columns || values == 2 * columns);
-    };
-    const std::size_t columns = fits(columns_) ? columns_ : usual_columns;  // A heading may be another table's.
-    if (!fits(columns)) {
+    const std::size_t columns = columns_of(rest);
+    if (!fits(given, columns)) {
       return refuse(fmt::format("a row with {} behind its type and operation", counted(given, "column")),
                     "rows end in time, algbw, busbw and #wrong, once or twice, and may have a root before them");
     }
@@ -168,7 +186,7 @@ class TextReader {
     if (!first) return tl::unexpected(first.error());
     row.seconds = *first;
     if (const auto rate = nccl_tests::parse_decimal(rest[2]); rate && *rate > 0) row.busbw = *rate * 1e9;
-    row.wrong = read_wrong(rest[wrong_column]);
+    if (columns > wrong_column) row.wrong = read_wrong(rest[wrong_column]);
     auto& rates = rates_.emplace_back();
     rates.push_back({std::string(rest[1]), std::string(rest[2])});
     if (rest.size() > columns) {
@@ -176,7 +194,7 @@ class TextReader {
       if (!second) return tl::unexpected(second.error());
       row.in_place_seconds = *second;
       rates.push_back({std::string(rest[columns + 1]), std::string(rest[columns + 2])});
-      const auto wrong = read_wrong(rest[columns + wrong_column]);
+      const auto wrong = columns > wrong_column ? read_wrong(rest[columns + wrong_column]) : std::nullopt;
       if (row.wrong && wrong) *row.wrong += *wrong;
     } else if (only_in_place_) {
       row.in_place_seconds = row.seconds;
@@ -222,13 +240,15 @@ class TextReader {
 
   /// The names of the columns: how many each group has from its time on, and what its fourth counts.
   void read_heading(const Words& words) {
-    const auto is_time = [](std::string_view word) { return word == "time" || word == "cputime"; };
+    const auto is_time = [](std::string_view word) {
+      return word == "time" || word == "cputime" || word.starts_with("time(");
+    };
     const auto first = std::ranges::find_if(words, is_time);
     if (first == words.end()) return;
     const auto second = std::find_if(first + 1, words.end(), is_time);
     has_pairs_ = has_pairs_ || second != words.end();
     const auto count = static_cast<std::size_t>(second - first);
-    columns_ = std::max(count, usual_columns);
+    columns_ = std::max(count, fewest_columns);
     counts_error_ = count > wrong_column && *(first + wrong_column) == "error";
   }
 

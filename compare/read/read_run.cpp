@@ -27,6 +27,8 @@ enum class Kind {
   imb,
   perftest,
   nvbandwidth,
+  nvbandwidth_json,
+  p2p_test,
   profiler_trace,
   plan,
   topology,
@@ -35,7 +37,8 @@ enum class Kind {
 
 /// Of several marks in a JSON text the first one decides.
 Kind kind_of_json(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, Kind>, 8> marks = {{{"\"espalier_timeline\"", Kind::chrome_trace},
+  constexpr std::array<std::pair<std::string_view, Kind>, 9> marks = {{{"\"espalier_timeline\"", Kind::chrome_trace},
+                                                                       {"\"nvbandwidth\"", Kind::nvbandwidth_json},
                                                                        {"\"espalier/results/", Kind::results},
                                                                        {"\"espalier_schedule\"", Kind::plan},
                                                                        {"\"espalier\"", Kind::topology},
@@ -58,8 +61,9 @@ Kind kind_of_json(std::string_view text) {
 
 /// Tables of other benchmarks, by what stands above their rows.
 Kind kind_of_table(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, Kind>, 6> marks = {
+  constexpr std::array<std::pair<std::string_view, Kind>, 7> marks = {
       {{"# OSU ", Kind::osu},
+       {"Unidirectional P2P=", Kind::p2p_test},
        {"#bytes #repetitions", Kind::imb},
        {"BW average[", Kind::perftest},
        {"t_typical[usec]", Kind::perftest},
@@ -137,6 +141,8 @@ Result<RunFile> read_run(std::string_view text, std::string_view name, const Ncc
     case Kind::imb: return widen(read_imb(text, name));
     case Kind::perftest: return widen(read_perftest(text, name));
     case Kind::nvbandwidth: return widen(read_nvbandwidth(text, name));
+    case Kind::nvbandwidth_json: return widen(read_nvbandwidth_json(text, name));
+    case Kind::p2p_test: return widen(read_p2p_test(text, name));
     case Kind::profiler_trace:
       return refuse("this is a trace of PyTorch's profiler, which has no times of a size",
                     "espalier diagnose MACHINE FILE FILE... takes those of several ranks and names who comes late");

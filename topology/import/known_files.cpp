@@ -42,6 +42,7 @@ constexpr std::array signs = {
     Sign{"out-of-place", "busbw", {"what nccl-tests printed", measured, false, true}},
     Sign{"float     sum ", "", {"what nccl-tests printed", measured, false, true}},
     Sign{"\"minimum_bytes\"", "\"iterations\"", {"what nccl-tests printed", measured, false, true}},
+    Sign{"Time, us", "Bandwidth, GB/s", {"what ucc_perftest printed", not_read}},
     Sign{"# OSU ", "", {"what the OSU benchmarks printed", other_measurement}},
     Sign{"Intel(R) MPI Benchmarks", "", {"what the Intel MPI Benchmarks printed", other_measurement}},
     Sign{"#bytes #repetitions", "", {"what the Intel MPI Benchmarks printed", other_measurement}},

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -29,10 +30,12 @@ std::string collective_of_mpi(std::string_view name) {
   return {};
 }
 
+constexpr double messages_in_window = 64;  // Of osu_bw and osu_bibw, where -W does not say another number.
+
 /// What the sizes of a table count, and how a column becomes a time.
 struct MpiTable {
   std::string collective;
-  bool is_rate = false;           ///< The column is MB/s.
+  bool is_rate = false;           ///< The column is MB/s, of a window of messages that are under way together.
   double transfers = 1;           ///< Sizes that a rate or time is of: both directions count in a bidirectional one.
   bool counts_each_rank = false;  ///< Sizes are of one rank; S has the ranks' together.
   bool is_pair = false;           ///< Between two ranks.
@@ -74,8 +77,8 @@ void add_row(Measurements& table, const MpiTable& of, std::uint32_t ranks, doubl
   Measurement row;
   row.collective = of.collective;
   row.ranks = of.is_pair ? 2 : ranks;
-  const double bytes = of.counts_each_rank ? size * ranks : size;
-  row.seconds = of.is_rate ? of.transfers * size / (column * megabyte_of_mpi) : column * microsecond_of_mpi;
+  const double bytes = of.is_rate ? size * messages_in_window : of.counts_each_rank ? size * ranks : size;
+  row.seconds = of.is_rate ? of.transfers * bytes / (column * megabyte_of_mpi) : column * microsecond_of_mpi;
   if (!is_measured(bytes, row.seconds)) return;
   row.size = {static_cast<std::int64_t>(bytes)};
   row.line = line;
@@ -99,6 +102,7 @@ Result<Measurements> read_osu(std::string_view text, std::string_view name) {
   table.origin = "osu";
   std::optional<MpiTable> now;
   std::uint32_t ranks = 0;
+  std::size_t small_rows = 0;
   LineReader lines(text);
   while (lines.next()) {
     const auto words = lines.words();
@@ -119,8 +123,13 @@ Result<Measurements> read_osu(std::string_view text, std::string_view name) {
     if (!size) continue;
     const auto value = nccl_tests::parse_decimal(words[1]);
     if (!value || !(*value > 0)) return refuse_row(name, lines.number(), "a row is a size and a time or a rate");
-    add_row(table, *now, ranks, *size, *value, lines.number());
+    if (now->is_rate && *size < smallest_in_stream) {
+      ++small_rows;
+    } else {
+      add_row(table, *now, ranks, *size, *value, lines.number());
+    }
   }
+  warn_of_small_rows(table, small_rows);
   return with_rows(std::move(table), "the OSU benchmarks printed no row that is read");
 }
 
@@ -135,8 +144,8 @@ Result<Measurements> read_imb(std::string_view text, std::string_view name) {
   while (lines.next()) {
     const auto words = lines.words();
     if (words.empty()) continue;
-    if (lines.has("# Benchmarking ") && words.size() > 2) {
-      benchmark = words[2];
+    if (const auto title = std::ranges::find(words, "Benchmarking"); title != words.end() && title + 1 != words.end()) {
+      benchmark = *(title + 1);
       column.reset();
       ranks = 0;
     } else if (lines.has("#processes = ")) {
@@ -150,7 +159,7 @@ Result<Measurements> read_imb(std::string_view text, std::string_view name) {
       }
     } else if (words.front() == "#bytes") {
       column = time_column(words);
-    } else if (column && words.front().front() != '#') {
+    } else if (column && words.size() > 1 && words.front().front() != '#') {  // Mail turns the last column over.
       const auto size = nccl_tests::parse_decimal(words[0]);
       if (!size) continue;
       const auto time = *column < words.size() ? nccl_tests::parse_decimal(words[*column]) : std::nullopt;

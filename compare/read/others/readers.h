@@ -32,10 +32,16 @@ bool is_pickle(std::string_view text);
 Result<Measurements> read_osu(std::string_view text, std::string_view name);
 /// The Intel MPI Benchmarks: collectives by average time, PingPong, Sendrecv.
 Result<Measurements> read_imb(std::string_view text, std::string_view name);
-/// ib_write_bw and the others of perftest, bandwidth and latency; MB are 2^20 bytes there.
+/// ib_write_bw and the others of perftest, bandwidth and latency; MB are 2^20 bytes there. Of bandwidths, and of OSU's,
+/// a row is the stream of all messages that are under way at once.
 Result<Measurements> read_perftest(std::string_view text, std::string_view name);
 /// nvbandwidth's matrices of GPU pairs, by copy engines; a row for each pair, with its GPUs as members. Sizes are 512
 /// MiB where no --bufferSize stands in the text.
 Result<Measurements> read_nvbandwidth(std::string_view text, std::string_view name);
+/// The same as `nvbandwidth -j` prints it.
+Result<Measurements> read_nvbandwidth_json(std::string_view text, std::string_view name);
+/// CUDA's sample p2pBandwidthLatencyTest, what it copies one way with peer access: 160 MB between each pair. Source:
+/// NVIDIA/cuda-samples.
+Result<Measurements> read_p2p_test(std::string_view text, std::string_view name);
 
 }  // namespace espalier::compare

@@ -212,7 +212,8 @@ class HwlocReader {
     objects_[fmt::format("{}:{}", type, object.attribute("gp_index").value())] = node;
   }
 
-  /// Both ends list a pair; the larger of the two counts. The diagonal says nothing.
+  /// Both ends list a pair; the larger of the two counts. The diagonal says nothing, and beside links to NVSwitches
+  /// pairs of GPUs are those that a transitive closure (hwloc-annotate) added.
   Result<void> read_matrix(xml_node matrix) {
     std::string indexes, values;
     for (const xml_node part : matrix.children("indexes")) indexes += std::string(part.child_value()) + " ";
@@ -228,6 +229,9 @@ class HwlocReader {
       return xml_.fail_at(matrix, fmt::format("{} values for {} objects", words.size(), nodes.size()),
                           "check that the file is whole");
     }
+    const bool has_switch = std::ranges::any_of(
+        nodes, [this](const auto& node) { return node && draft_.nodes[*node].kind == NodeKind::switch_node; });
+    const auto is_gpu = [this](const auto& node) { return node && draft_.nodes[*node].is_rank; };
     for (std::size_t a = 0; a < nodes.size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {
         const auto one = whole_number(words[a * nodes.size() + b].text);
@@ -236,7 +240,7 @@ class HwlocReader {
           return xml_.fail_at(matrix, "a value is no bandwidth in MB/s", "check that the file is whole");
         }
         const std::int64_t rate = std::max(*one, *other);
-        if (rate == 0 || !nodes[a] || !nodes[b]) continue;
+        if (rate == 0 || !nodes[a] || !nodes[b] || (has_switch && is_gpu(nodes[a]) && is_gpu(nodes[b]))) continue;
         draft_.links.push_back(
             {.tail = *nodes[b],
              .head = *nodes[a],

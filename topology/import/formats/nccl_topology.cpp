@@ -171,9 +171,10 @@ class NcclTopologyReader {
     const auto number = xml_.integer(element, "dev", next_gpu_[host], 0, 65'535);
     if (!number) return tl::unexpected(number.error());
     DraftNode gpu{.id = fmt::format("gpu{}", *number), .is_rank = true, .host = host, .bus = bus};
-    const std::string sm = element.attribute("sm").value();
     std::string architecture = element.attribute("gcn").value();
     if (whole_number(architecture)) architecture = architecture == "910" ? "gfx90a" : "gfx" + architecture;
+    // RCCL has both, and its sm is no compute capability: 90 of MI250, or the number of compute units.
+    const std::string sm = architecture.empty() ? element.attribute("sm").value() : "";
     gpu.model = sm.empty() ? architecture : sm;
     // Vendor and device tell more than the compute capability, where they are known.
     const std::string id = pci_id(pci);

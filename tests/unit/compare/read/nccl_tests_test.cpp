@@ -166,6 +166,29 @@ TEST(NcclTests, ColumnsAreThoseOfTheHeading) {
   EXPECT_EQ(runs.rows[0].wrong, 3);
 }
 
+TEST(NcclTests, RowsMayHaveNoCountOfWrongElements) {
+  // As wrappers and reports of them cut the table: the heading says so, or a root of -1, which is no time.
+  const std::string rows =
+      "     1048576        262144     float     sum      -1    45.20   23.20   43.50\n"
+      "     2097152        524288     float     sum      -1    90.10   23.28   43.64   89.0   23.56   44.18\n";
+  for (const std::string& heading :
+       {std::string("# size count type redop root time algbw busbw\n"), std::string(),
+        std::string("#    size(B)  count(elems)  type  redop  root  time(us)  algbw(GB/s)  busbw(GB/s)\n")}) {
+    const Measurements table = read("# nThread 1 nGpus 8 minBytes 8\n" + heading + rows, "all_reduce.log");
+    ASSERT_EQ(table.rows.size(), 2U) << heading;
+    EXPECT_DOUBLE_EQ(table.rows[0].seconds, 45.2e-6);
+    EXPECT_DOUBLE_EQ(table.rows[0].busbw.value_or(0), 43.5e9);
+    EXPECT_FALSE(table.rows[0].wrong);
+    EXPECT_DOUBLE_EQ(table.rows[1].seconds, 90.1e-6);
+    EXPECT_DOUBLE_EQ(table.rows[1].in_place_seconds.value_or(0), 89e-6);
+  }
+  // Old versions without an operation, and a heading that was cut: four whole numbers are no root and three values.
+  const std::string old = "# size count type time algbw busbw\n";
+  EXPECT_DOUBLE_EQ(read(old + "  1024  256  float  34.5  0.03  0.03\n", "all_gather.log").rows.at(0).seconds, 34.5e-6);
+  EXPECT_DOUBLE_EQ(read(old + "  1024  256  float  34.5  0.03  0.03  0\n", "all_gather.log").rows.at(0).seconds,
+                   34.5e-6);
+}
+
 TEST(NcclTests, LinesThatOnlyResembleRowsArePassedOver) {
   const Measurements runs = read("12 34 apples 5\n8 2 of them\n  8  2  float  sum  10.0  0.0  0.0  0\n1 2 sum\n");
   EXPECT_EQ(runs.rows.size(), 1U);

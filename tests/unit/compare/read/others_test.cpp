@@ -106,9 +106,31 @@ TEST(OtherReaders, OsuHasCollectivesAndPairs) {
   EXPECT_EQ(table.rows[0].line, 4U);
   EXPECT_EQ(table.rows[1].collective, "broadcast");
   EXPECT_EQ(table.rows[1].ranks, 2U);
-  EXPECT_DOUBLE_EQ(table.rows[1].seconds, 1048576 / 1e10);
+  EXPECT_EQ(table.rows[1].size.count, 64 << 20);  // 64 messages are under way at once.
+  EXPECT_DOUBLE_EQ(table.rows[1].seconds, (64 << 20) / 1e10);
   EXPECT_EQ(table.rows[2].collective, "send_recv");
-  EXPECT_DOUBLE_EQ(table.rows[2].seconds, 1048576 / 1e10);  // Each direction has half of 20 GB/s.
+  EXPECT_DOUBLE_EQ(table.rows[2].seconds, (64 << 20) / 1e10);  // Each direction has half of 20 GB/s.
+}
+
+TEST(OtherReaders, SmallMessagesOfABandwidthTestAreNoTimesOfOne) {
+  // One byte at 0.9 MB/s is a message a microsecond, not a transfer that takes one.
+  const Measurements osu = rows_of(
+      "    # OSU MPI-CUDA Bandwidth Test v7.5\n    # Datatype: MPI_CHAR.\n    # Size      Bandwidth (MB/s)     "
+      "Validation\n"
+      "    1        0.90   Pass\n    1024   926.30   Pass\n    65536   8000.00   Pass\n");
+  ASSERT_EQ(osu.rows.size(), 1U);
+  EXPECT_EQ(osu.rows[0].size.count, 4 << 20);
+  EXPECT_EQ(osu.warnings.at(0), "f: 2 rows of less than 64 KiB left out, whose bandwidth is that of starting messages");
+  const std::string perftest =
+      " TX depth        : 32\n #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
+      " 2          5000             4.26               3.88           2.036842\n";
+  EXPECT_EQ(why(perftest),
+            "f:1:1: perftest printed no row that is read | measure messages of 64 KiB and more: ib_write_bw -a or -s "
+            "1048576");
+  const Measurements stream =
+      rows_of(perftest + " 65536      5000             1000.00            1000.00        0.016\n");
+  EXPECT_EQ(stream.rows.at(0).size.count, 2 << 20);
+  EXPECT_DOUBLE_EQ(stream.rows.at(0).seconds, 2e-3);
 }
 
 TEST(OtherReaders, OsuSizesOfOneRankNeedTheNumberOfRanks) {
@@ -137,6 +159,32 @@ TEST(OtherReaders, ImbHasItsRanks) {
   EXPECT_DOUBLE_EQ(table.rows[1].seconds, 10e-6);
 }
 
+TEST(OtherReaders, ImbIsReadAsMailAndPagesTurnItsLines) {
+  // The last column on a line of its own; a title without its '#'.
+  const Measurements table = rows_of(
+      "# Benchmarking Sendrecv\n# #processes = 2\n       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+      "Mbytes/sec\n            0         1000         4.06         4.06         4.06\n0.00\n"
+      "            1         1000         4.21         4.23         4.22\n0.45\n"
+      "   Benchmarking Bcast \n          #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+      "               8         1000         0.90        41.66        22.70\n");
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].collective, "send_recv");
+  EXPECT_DOUBLE_EQ(table.rows[0].seconds, 4.22e-6);
+  EXPECT_EQ(table.rows[1].collective, "broadcast");
+  EXPECT_DOUBLE_EQ(table.rows[1].seconds, 22.7e-6);
+}
+
+TEST(OtherReaders, ColumnsOfPerftestAreThoseOfItsHeading) {
+  // Huawei's hccn_tool has no peak; some print the typical time before the largest.
+  const Measurements table = rows_of(
+      "RDMA_Read BW Test\n#bytes       #iterations       BW average[MB/sec]      MsgRate[Mpps]\n"
+      "1048576      93205             1000.00                0.001000\n"
+      "#bytes #iterations    t_min[usec]    t_typical[usec]    t_avg[usec]\n"
+      "2       1000          0.81           0.85               0.93\n");
+  EXPECT_DOUBLE_EQ(table.rows.at(0).seconds, 128e-3);
+  EXPECT_DOUBLE_EQ(table.rows.at(1).seconds, 0.85e-6);
+}
+
 TEST(OtherReaders, PerftestCountsMebibytesAndGigabits) {
   const Measurements table = rows_of(
       "                    RDMA_Write BW Test\n Dual-port       : OFF\t\tDevice         : mlx5_0\n"
@@ -149,9 +197,10 @@ TEST(OtherReaders, PerftestCountsMebibytesAndGigabits) {
       " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]\n"
       " 2       1000          1.02           5.00         1.10                1.12             0.1\n");
   ASSERT_EQ(table.rows.size(), 3U);
-  EXPECT_DOUBLE_EQ(table.rows[0].seconds, 1e-3);  // 1 MiB at 1,000 MiB/s
+  EXPECT_DOUBLE_EQ(table.rows[0].seconds, 128e-3);  // 128 messages of 1 MiB at 1,000 MiB/s
+  EXPECT_EQ(table.rows[0].size.count, 128 << 20);
   EXPECT_EQ(table.rows[0].collective, "broadcast");
-  EXPECT_DOUBLE_EQ(table.rows[1].seconds, 1e-4);  // 2 MB at 20 GB/s
+  EXPECT_DOUBLE_EQ(table.rows[1].seconds, 128e-4);  // 128 of 2 MB at 20 GB/s
   EXPECT_EQ(table.rows[1].collective, "send_recv");
   EXPECT_DOUBLE_EQ(table.rows[2].seconds, 1.1e-6);
 }
@@ -174,6 +223,55 @@ TEST(OtherReaders, NvbandwidthHasARowForEachPair) {
   EXPECT_EQ(table.rows[1].members, (std::vector<std::uint32_t>{1, 0}));
   EXPECT_EQ(table.rows[2].members, (std::vector<std::uint32_t>{1, 0}));  // The column sends.
   EXPECT_DOUBLE_EQ(table.rows[2].seconds, (512 << 20) / 100e9);
+}
+
+TEST(OtherReaders, NvbandwidthIsReadAsJson) {
+  const Measurements table = rows_of(
+      R"json({"nvbandwidth": {"CUDA Runtime Version": 13000, "testcases": [
+ {"name": "device_to_device_memcpy_write_ce", "status": "Passed",
+  "bandwidth_description": "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)",
+  "bandwidth_matrix": [["N/A", "100"],
+   ["200", "N/A"]], "sum": 300},
+ {"bandwidth_matrix": [["N/A", "90"], ["90", "N/A"]], "name": "device_to_device_bidirectional_memcpy_read_ce",
+  "bandwidth_description": "memcpy CE GPU(row) <-> GPU(column) bandwidth (GB/s)"},
+ {"name": "host_to_device_memcpy_ce", "bandwidth_matrix": [["55", "55"]],
+  "bandwidth_description": "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)"}]}})json");
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].members, (std::vector<std::uint32_t>{1, 0}));  // The column sends.
+  EXPECT_DOUBLE_EQ(table.rows[0].seconds, (512 << 20) / 100e9);
+  EXPECT_EQ(table.rows[1].members, (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(table.rows[1].line, 5U);
+  EXPECT_EQ(why(R"({"nvbandwidth": {"error": "No devices found", "testcases": []}})"),
+            "f:1:1: nvbandwidth printed no matrix of GPU pairs by copy engines | run nvbandwidth -t "
+            "device_to_device_memcpy_read_ce");
+  EXPECT_EQ(why(R"({"nvbandwidth": {"testcases": [{"name": 3}]}})"),
+            "f:1:41: a string is expected here, not a number | ");
+}
+
+TEST(OtherReaders, TheCudaSampleHasARowForEachPair) {
+  const std::string text =
+      "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\nDevice: 0, Some GPU, pciBusID: 7, pciDeviceID: 0\n"
+      "P2P Connectivity Matrix\n     D\\D     0     1\n     0\t     1     1\n     1\t     1     1\n"
+      "Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)\n   D\\D     0      1 \n     0 909.49  21.73 \n"
+      "     1  22.61 921.83 \nUnidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n   D\\D     0      1 \n"
+      "     0 1299.74 250.00 \n     1 200.00 1302.99 \n"
+      "Unidirectional P2P=Enabled Bandwidth (P2P Reads) Matrix (GB/s)\n   D\\D     0      1 \n"
+      "     0 1299.74 100.00 \n     1 N/A 1302.99 \n"
+      "Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)\n   D\\D     0      1 \n     0 918.22  29.73 \n"
+      "P2P=Enabled Latency (P2P Writes) Matrix (us)\n   GPU     0      1 \n     0   1.33  13.10 \n";
+  const Measurements table = rows_of(text);
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(table.rows[0].members, (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(table.rows[0].size.count, 160'000'000);
+  EXPECT_DOUBLE_EQ(table.rows[0].seconds, 160e6 / 250e9);
+  EXPECT_EQ(table.rows[1].members, (std::vector<std::uint32_t>{1, 0}));
+  EXPECT_EQ(table.rows[2].members, (std::vector<std::uint32_t>{1, 0}));  // A read: the column sends.
+  EXPECT_EQ(
+      why("Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n   D\\D     0 \n     0 1511.12 \n"),
+      "f:1:1: p2pBandwidthLatencyTest printed no rates of GPU pairs with peer access | its matrix 'Unidirectional "
+      "P2P=Enabled Bandwidth' is read");
+  EXPECT_EQ(why("Unidirectional P2P=Enabled Bandwidth Matrix (GB/s)\n D\\D 0 1\n 0 10.0\n"),
+            "f:3:1: the row has 1 rates, its matrix 2 columns | ");
 }
 
 TEST(OtherReaders, BadRowsAreNamed) {

@@ -129,9 +129,9 @@ TEST(NcclTopology, ClassesAloneMakeGpusAndCards) {
 }
 
 TEST(NcclTopology, XgmiRatesFollowTheArchitecture) {
-  const auto with = [](const std::string& gcn) {
+  const auto with = [](const std::string& gcn, const std::string& sm = "104") {
     const auto gpu = [&](const std::string& dev, const std::string& bus, const std::string& other) {
-      return "<pci busid=\"" + bus + "\" class=\"0x120000\"><gpu dev=\"" + dev + "\" gcn=\"" + gcn +
+      return "<pci busid=\"" + bus + "\" class=\"0x120000\"><gpu dev=\"" + dev + "\" sm=\"" + sm + "\" gcn=\"" + gcn +
              "\"><xgmi target=\"" + other + "\" count=\"1\"/></gpu></pci>";
     };
     return "<system version=\"2\"><cpu numaid=\"0\">" + gpu("0", "0:1:0.0", "0:2:0.0") +
@@ -140,6 +140,13 @@ TEST(NcclTopology, XgmiRatesFollowTheArchitecture) {
   EXPECT_EQ(links(import_good({with("gfx942")}).topology, "gpu0", "gpu1"), "1 x 64 GB/s xgmi");
   EXPECT_EQ(links(import_good({with("910")}).topology, "gpu0", "gpu1"), "1 x 50 GB/s xgmi");
   EXPECT_EQ(links(import_good({with("906")}).topology, "gpu0", "gpu1"), "1 x 46 GB/s xgmi");
+  // RCCL writes 90 for MI250 and Hygon's cards, 94 for MI300X (rccl issue 1185): these are no H100.
+  for (const auto& [gcn, profile] : {std::pair<std::string, std::string>{"gfx90a", ""}, {"21943", ""}}) {
+    const ImportedTopology imported = import_good({with(gcn, "90")});
+    EXPECT_EQ(links(imported.topology, "gpu0", "gpu1"), "1 x 50 GB/s xgmi") << gcn;
+    EXPECT_EQ(imported.profile, profile) << gcn;
+  }
+  EXPECT_EQ(import_good({with("gfx942", "94")}).profile, "rccl-mi300x");
 }
 
 TEST(NcclTopology, OneSidedLinksAreSaid) {

@@ -93,6 +93,17 @@ TEST(Hwloc, HasTheTreeAndTheNvlinks) {
   EXPECT_EQ(links(topology, "cpu0", "cpu1"), "1 x 20 GB/s smp");
 }
 
+TEST(Hwloc, PairsOfGpusBehindSwitchesAreNoLinks) {
+  // What hwloc-annotate's transitive closure adds.
+  std::string text = lstopo;
+  text.replace(text.find("0 25000 </u64values>"), 1, "150000");
+  text.replace(text.find("<u64values>0 50000 0"), 12, "<u64values>0");
+  text.replace(text.find(" 0 50000 1000000 "), 2, " 150000");
+  const Topology topology = import_good({text}).topology;
+  EXPECT_EQ(links(topology, "gpu0", "gpu1"), "");
+  EXPECT_EQ(links(topology, "gpu1", "nvswitch0"), "1 x 25 GB/s nvlink");
+}
+
 TEST(Hwloc, GroupsThatNvlinkDoesNotJoinAreSaid) {
   std::string text = lstopo.substr(0, lstopo.find("<distances2hetero"));
   text.insert(text.rfind("</object>\n</object>"), R"(<object type="PCIDev" gp_index="15" subtype="NVSwitch"/>)");
@@ -386,6 +397,7 @@ TEST(Formats, WhatIsNoMachineIsNamed) {
       {"#    Intel(R) MPI Benchmarks 2021.2, MPI-1 part\n", "what the Intel MPI Benchmarks printed"},
       {"ACCESS TABLE:\n 0000:0c:00.0\n", "what amd-smi topology printed"},
       {"HOPS TABLE:\n 0000:0c:00.0\n", "what amd-smi topology printed"},
+      {"Collective: Alltoall\n Count  Size   Time, us   Bandwidth, GB/s\n", "what ucc_perftest printed"},
       {R"([{"gpu": 0, "links": [{"link_type": "XGMI", "num_hops": 1}]}])", "what amd-smi topology printed"},
       {R"({"topology-name": "Hierarchical", "topologies-per-dim": ["Ring"], "dimensions-count": 1})",
        "ASTRA-sim's network file of its first version"},
