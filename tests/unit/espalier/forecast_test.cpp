@@ -93,6 +93,23 @@ TEST(Forecast, SaysWhatIsWrong) {
   EXPECT_EQ(forecast.plan(1_MiB).error().code, ErrorCode::unsupported);
 }
 
+/// The rings are the same, and each carries the message once: what a fit to one table says of one of the collectives,
+/// or of one machine, must not make the others another kind.
+TEST(Forecast, NcclsRingsCarryLargeMessagesAlikeOverMachines) {
+  for (const char* const name : {"dgx-a100-x2", "aws-p5-x2", "dgx-h100-x4", "dgx-b200-cluster"}) {
+    const Machine machine = value(read_machine(name));
+    const auto busbw = [&](const char* collective, Bytes size) {
+      const auto forecast = value(Forecast::make(machine, collective, {.algorithms = {"nccl"}}));
+      return value(forecast.predict("nccl", size)).busbw;
+    };
+    const double gathered = busbw("all_gather", 1_GiB);
+    for (const char* const collective : {"broadcast", "reduce", "reduce_scatter", "all_reduce"}) {
+      EXPECT_GT(busbw(collective, 1_GiB), 0.75 * gathered) << name << " " << collective;
+    }
+    EXPECT_GT(busbw("send_recv", 16_MiB), 0.75 * busbw("send_recv", 1_GiB)) << name;
+  }
+}
+
 TEST(ReadMachine, NamesThePlaceOfAFault) {
   EXPECT_EQ(read_machine("dgx1w").error().help, "did you mean 'dgx1v'?");
   const std::string path = ::testing::TempDir() + "bad_machine.yaml";

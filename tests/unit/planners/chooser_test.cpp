@@ -122,14 +122,14 @@ TEST(Chooser, TakesTheLeastLatencyOfEquals) {
   EXPECT_EQ(choose_by(second - 1, second), "ring");
 }
 
-/// More ranks than a plan may have are refused before anything is planned, by whatever name they are asked for.
+/// More ranks than a stored plan may have are refused before anything is planned, by whatever name they are asked for.
 TEST(Chooser, RefusesMoreRanksThanAPlanMayHave) {
   const Topology star =
       *generate_leaf_spine({.leaves = 1, .ranks_per_leaf = static_cast<std::int64_t>(max_ranks) + 1, .spines = 1});
   for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::broadcast}) {
     const std::optional<Rank> root = has_root(kind) ? std::optional(Rank(0)) : std::nullopt;
     const Collective collective = *make_collective(kind, star.rank_count(), root);
-    const auto candidates = make_candidates(star, collective, all_planners(), {.may_be_unstored = true});
+    const auto candidates = make_candidates(star, collective, all_planners());
     ASSERT_FALSE(candidates);
     EXPECT_EQ(candidates.error().code, ErrorCode::too_large);
     EXPECT_EQ(candidates.error().message, "65537 ranks are more than a plan may have (65536)");
