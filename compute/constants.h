@@ -48,6 +48,9 @@ inline constexpr double embedding_back = 0.75;  ///< Of the embedding's gradient
 inline constexpr double narrow_update = 26.4;  ///< All in 16 bits.
 inline constexpr double wide_update = 51.9;    ///< In fp32, with the norm of gradients and copies in 16 bits.
 inline constexpr double update_overhead = 830e-6;
+/// In fp32 by kernels for many tensors at once: the gradient in 16 bits read and written in fp32 (6), then gradient,
+/// weight and two moments read (16), weight and moments written (12), and the weight in 16 bits (2).
+inline constexpr double fused_update = 36;
 
 // The host, seconds per layer (two threads of it, one forward, one backward).
 inline constexpr double plain_host_forward = 330e-6;

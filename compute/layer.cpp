@@ -227,8 +227,15 @@ BothWays ends_seconds(const Gpu& gpu, const ModelShape& model, const Slice& slic
   return {adder.time().forward + head.time().forward, adder.time().backward + head.time().backward};
 }
 
+BothWays ends_host(const ModelShape& model, const Software& software) {
+  if (model.vocabulary == 0 || software.kernels != Kernels::fused) return {};
+  return {software.host * (model.is_gated ? constants::gated_host_forward : constants::plain_host_forward),
+          software.host * (model.is_gated ? constants::gated_host_backward : constants::plain_host_backward)};
+}
+
 double optimizer_seconds(const Gpu& gpu, double weights, const Software& software) {
-  const bool is_wide = software.is_mixed || bytes_of(software.activations()) > 2 || software.kernels == Kernels::fused;
+  if (software.kernels == Kernels::fused) return weights * constants::fused_update / gpu.stream();
+  const bool is_wide = software.is_mixed || bytes_of(software.activations()) > 2;
   return weights * (is_wide ? constants::wide_update : constants::narrow_update) / gpu.stream() +
          constants::update_overhead;
 }

@@ -38,6 +38,10 @@ BothWays layer_seconds(const Gpu& gpu, const ModelShape& model, const Slice& sli
 /// The embedding, the final norm, the output layer and the loss of a micro-batch.
 BothWays ends_seconds(const Gpu& gpu, const ModelShape& model, const Slice& slice, const Software& software);
 
+/// What the host takes to launch these: a trainer's hand-written kernels for embedding, norm, product and a loss over
+/// tensor ranks are about as many as a layer's. Others': counted with their layers.
+BothWays ends_host(const ModelShape& model, const Software& software);
+
 /// One update of so many weights: the norm of their gradients, Adam, the copies that the precision needs.
 double optimizer_seconds(const Gpu& gpu, double weights, const Software& software);
 

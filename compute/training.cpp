@@ -44,7 +44,11 @@ class Place {
   [[nodiscard]] double activations() const {
     return static_cast<double>(plan_.slice.tokens() * plan_.model.hidden) * bytes_of(plan_.software.activations());
   }
-  [[nodiscard]] BothWays ends() const { return ends_seconds(gpu_, plan_.model, plan_.slice, plan_.software); }
+  [[nodiscard]] BothWays ends() const {
+    const BothWays busy = ends_seconds(gpu_, plan_.model, plan_.slice, plan_.software);
+    const BothWays host = ends_host(plan_.model, plan_.software);
+    return {together(busy.forward, host.forward), together(busy.backward, host.backward)};
+  }
 
  private:
   /// Calls of tensor ranks around half a layer, one way.

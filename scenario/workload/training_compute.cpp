@@ -117,8 +117,9 @@ ComputeTimes times_of(const TrainingModel& model) {
   times.weights = rounded(first + half(other(model.experts == 0), times.feed_forward));
   times.dense_weights = rounded(first + half(other(true), times.dense));
   const compute::BothWays ends = compute::ends_seconds(*model.gpu, plan.model, plan.slice, plan.software);
-  times.output[0] = rounded(ends.forward);
-  times.output[1] = rounded(ends.backward);
+  const compute::BothWays host = compute::ends_host(plan.model, plan.software);
+  times.output[0] = rounded(compute::together(ends.forward, host.forward));
+  times.output[1] = rounded(compute::together(ends.backward, host.backward));
   times.optimizer = model.optimizer;
   if (model.optimizer.count == 0) times.optimizer = rounded(compute::update_seconds(*model.gpu, plan));
   return times;
