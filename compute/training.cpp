@@ -249,6 +249,23 @@ Result<void> check(const TrainingPlan& plan) {
   return {};
 }
 
+std::optional<StepRange> measured_range(const Gpu& gpu, const TrainingPlan& plan) {
+  struct Class {
+    std::string_view generation;
+    bool is_one_box;
+    StepRange range;
+  };
+  // tests/accuracy/training.py ESPALIER RUNS.csv --ranges, 2026-11-28.
+  constexpr std::array classes = {Class{"a100", true, {0.84, 1.20, 1516, 6}}, Class{"a100", false, {0.90, 1.38, 80, 6}},
+                                  Class{"h100", true, {0.88, 1.19, 46, 2}}, Class{"h100", false, {0.87, 1.29, 49, 3}}};
+  constexpr std::int64_t of_box = 8;
+  if (!plan.model.is_causal) return std::nullopt;
+  for (const Class& each : classes) {
+    if (gpu.name.starts_with(each.generation) && each.is_one_box == (plan.ranks() <= of_box)) return each.range;
+  }
+  return std::nullopt;
+}
+
 MemoryUse memory_of_place(const TrainingPlan& plan, std::int64_t place) {
   const Weights weights = weights_of_place(plan, place);
   const double shards = plan.shards == Shards::none ? 1 : sharers(plan, weights);

@@ -1,9 +1,10 @@
 #pragma once
 
-// Tested by: tests/accuracy/training.py
+// Tested by: tests/unit/compute/training_test.cpp
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -92,6 +93,17 @@ double update_seconds(const Gpu& gpu, const TrainingPlan& plan);
 /// has the embedding, the last the loss. Where kernels are small the host's time and the GPU's mix, since calls make
 /// each wait for the other. Requires: a plan that `check` takes. Cost: micro-batches times stages.
 StepTime step_time(const Gpu& gpu, const TrainingPlan& plan, const CallSeconds& calls);
+
+/// Where published steps lie beside what step_time says of them.
+struct StepRange {
+  double low = 0;  ///< Nine in ten took from so many times the prediction ...
+  double high = 0;
+  int runs = 0;
+  int sources = 0;
+};
+/// Of steps like it; nothing where fewer than ten of such a GPU were measured, or none of a model whose attention is
+/// not causal.
+std::optional<StepRange> measured_range(const Gpu& gpu, const TrainingPlan& plan);
 
 /// Memory of a place of the pipeline. Requires: as step_time.
 MemoryUse memory_of_place(const TrainingPlan& plan, std::int64_t place);

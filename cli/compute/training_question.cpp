@@ -163,7 +163,16 @@ Result<ordered_json> answer_training(const compute::Gpu& gpu, const json& asked)
     return fail(ErrorCode::invalid_input, "training: a table of calls is missing",
                 "ask without 'calls' which it makes");
   }
+  ordered_json range = nullptr;
+  if (const auto measured = compute::measured_range(gpu, plan)) {
+    range = {{"low", step.seconds * measured->low},
+             {"high", step.seconds * measured->high},
+             {"part", 0.9},
+             {"runs", measured->runs},
+             {"sources", measured->sources}};
+  }
   return ordered_json{{"seconds", step.seconds},
+                      {"range", range},
                       {"forward", step.forward},
                       {"backward", step.backward},
                       {"bubble", step.bubble},

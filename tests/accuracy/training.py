@@ -4,6 +4,7 @@
     training.py ESPALIER RUNS.csv            a table: a row for each source, and what could not be expressed and why
     training.py ESPALIER RUNS.csv --json     the same as JSON
     training.py ESPALIER RUNS.csv --rows     every row with its prediction, too
+    training.py ESPALIER RUNS.csv --ranges   between which parts of the prediction nine in ten measurements lie (compute/training.cpp has them)
     training.py ESPALIER RUNS.csv --check    exits 1 when a figure is worse than LIMITS
 
 RUNS.csv has the columns of tests/accuracy/training. Nothing is fitted to a row or to a source: what a rank computes is predicted by `espalier compute` from
@@ -401,11 +402,46 @@ def summarise(found):
             "pairs_right": round(sum((m > 1) == (p > 1) for m, p in pairs) / len(pairs), 4) if pairs else None}
 
 
+def range_of(members, widened=1.05):
+    """(low, high) of nine in ten of [(measured over predicted, source)], sources weighing as the root of their rows."""
+    counts = collections.Counter(source for _, source in members)
+    weighed = sorted((ratio, 1 / math.sqrt(counts[source])) for ratio, source in members)
+    whole_weight = sum(weight for _, weight in weighed)
+
+    def at(part):
+        passed = 0
+        for ratio, weight in weighed:
+            passed += weight
+            if passed >= part * whole_weight:
+                return ratio
+        return weighed[-1][0]
+    return at(0.05) / widened, at(0.95) * widened
+
+
+def print_ranges(found):
+    """A line for each generation, in one box and in several; encoders, whose tokens are not all computed, left out."""
+    classes = collections.defaultdict(list)
+    for row, answer in found:
+        if Assumed(row, gpu_of(row)[0]).causal:
+            box = "one" if whole(row, "gpus") <= 8 else "several"
+            classes[gpu_of(row)[0].split("-")[0], box].append((measured(row) / answer["seconds"], source_of(row["id"])))
+    for (gpu, box), members in sorted(classes.items()):
+        low, high = range_of(members)
+        held = []
+        for source in {source for _, source in members}:
+            others = [member for member in members if member[1] != source]
+            if others:
+                least, most = range_of(others)
+                held.append(statistics.mean(least <= ratio <= most for ratio, of in members if of == source))
+        print(f"{gpu:6} {box:8} {len(members):5} rows of {len({s for _, s in members})} sources: {low:.2f} to {high:.2f}",
+              f"; others' range holds {statistics.mean(held):.0%} of a source in the mean" if held else "")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("espalier")
     parser.add_argument("runs", type=pathlib.Path)
-    for flag in ("--json", "--rows", "--check"):
+    for flag in ("--json", "--rows", "--ranges", "--check"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--questions", type=pathlib.Path, help="write the questions that were asked, a line of JSON each")
     parser.add_argument("--calls", type=pathlib.Path, help="a file to keep what calls take from one run to the next")
@@ -431,6 +467,8 @@ def main():
               else "nothing was expressed")
         for entry in summary["not_expressed"]:
             print(f"not expressed: {entry['rows']} of {entry['source']}: {entry['why']}")
+    if flags.ranges:
+        print_ranges(found)
     if flags.rows:
         for row, answer in found:
             print(row["id"], f"{answer['seconds'] / measured(row):.3f} predicted {answer['seconds']:.5g} measured {measured(row):.5g}",
