@@ -76,8 +76,16 @@ std::string evidence_line(const FaultSearch& search, std::span<const Evidence> e
                      text(search.healthy()[best]), text(with.times[best]));
 }
 
-/// Times that part by less say nothing about which of two explanations is right.
-constexpr double told_apart = 0.01;
+/// Whether a table says nothing about which of two predictions is right: no time parts by a per cent, or what parts
+/// them is so far below what neither explains that it changes their odds by a factor of e^2 at most, as a rule.
+bool are_the_same(std::span<const double> one, std::span<const double> other, double gap) {
+  constexpr double told_apart = 0.01, max_noise = 0.05, odds = 2;
+  if (are_within(one, other, told_apart)) return true;
+  const double noise = std::min(std::sqrt(gap / static_cast<double>(one.size())), max_noise);
+  double apart = 0;
+  for (std::size_t row = 0; row < one.size(); ++row) apart += std::pow(std::log(one[row] / other[row]), 2);
+  return apart <= 2 * odds * noise * noise;
+}
 
 /// One suspect for every class and kind of fault: all that speaks for it, at the rate that fits best.
 class Suspects {
@@ -91,6 +99,9 @@ class Suspects {
     hypotheses_.push_back(&hypothesis);
     for (std::size_t i = 0; i < hypothesis.faults.size(); ++i) {
       Entry& entry = entries_[{class_of(hypothesis, i), hypothesis.faults[i].kind}];
+      const bool is_second = i > 0 && class_of(hypothesis, 0) == class_of(hypothesis, i) &&
+                             hypothesis.faults[0].kind == hypothesis.faults[i].kind;
+      if (is_second) continue;
       entry.probability += probability;
       if (entry.best != nullptr && entry.best_probability >= probability) continue;
       entry.best = &hypothesis;
@@ -156,7 +167,7 @@ class Suspects {
   [[nodiscard]] std::vector<std::string> instead_of(const Hypothesis& best, std::size_t number) const {
     std::vector<std::string> parts;
     for (const Hypothesis* other : hypotheses_) {
-      if (other == &best || !are_within(other->times, best.times, told_apart)) continue;
+      if (other == &best || !are_the_same(other->times, best.times, search_.gap(best.times))) continue;
       const std::vector<std::size_t> left_out = not_in(*other, best), added = not_in(best, *other);
       if (std::ranges::find(left_out, number) == left_out.end()) continue;
       if (other->faults.size() == best.faults.size() && left_out.size() > 1) continue;  // Nothing in common.

@@ -40,6 +40,14 @@ double weight_of(const std::string& what) {
   return 1;
 }
 
+/// The same for each of two faults.
+std::vector<double> rates_of_pairs() {
+  constexpr double ratio = 0.8;
+  std::vector<double> rates;
+  for (double rate = max_rate; rate > min_rate; rate *= ratio) rates.push_back(rate);
+  return rates;
+}
+
 std::vector<double> logarithms_over(std::span<const double> measured, std::span<const double> times) {
   std::vector<double> residuals;
   for (std::size_t i = 0; i < measured.size(); ++i) residuals.push_back(std::log(measured[i] / times[i]));
@@ -203,6 +211,45 @@ void FaultSearch::refine_planned_around() {
   run_parallel(open.size(), threads_, [&](std::size_t i) {
     for (int round = 0; round < rounds; ++round) refine(*open[i]);
   });
+  const auto fit = [&](const Curve* curve) { return posterior(explain_by({curve}, curve->prior)); };
+  std::vector<std::pair<double, Curve*>> fitting;
+  for (Curve* curve : open) fitting.emplace_back(fit(curve), curve);
+  std::ranges::sort(fitting, std::ranges::greater(), &std::pair<double, Curve*>::first);
+  constexpr std::size_t max_dense = 6;
+  if (fitting.size() > max_dense) fitting.resize(max_dense);
+  run_parallel(fitting.size(), threads_, [&](std::size_t i) { make_dense(*fitting[i].second); });
+}
+
+/// Plans change in steps, and times with them: where a rate surprises, more are predicted, halfway.
+void FaultSearch::make_dense(Curve& curve) const {
+  constexpr std::array first_tried = {0.3, 0.7};
+  constexpr std::array then_tried = {0.4, 0.6, 0.25, 0.35, 0.55, 0.45, 0.65, 0.2};
+  constexpr double surprise = 0.02;
+  const auto add_all = [&](std::span<const double> rates) {
+    double most = 0;
+    for (const double rate : rates) most = std::max(most, add_rate(curve, rate));
+    return most;
+  };
+  if (add_all(first_tried) > surprise) add_all(then_tried);
+}
+
+/// By which part what is predicted at most parts from what the curve said; 0 where such a rate is known.
+double FaultSearch::add_rate(Curve& curve, double rate) const {
+  constexpr double near = 0.04;
+  const auto is_known = [&](double known) { return std::abs(std::log(rate / known)) < near; };
+  if (std::ranges::any_of(curve.rates, is_known)) return 0;
+  Fault fault = curve.fault;
+  fault.rate = rate;
+  auto times = predict_all(std::span(&fault, 1));
+  if (!times) return 0;
+  double most = 0;
+  for (std::size_t row = 0; row < times->size(); ++row) {
+    most = std::max(most, std::abs((*times)[row] / curve.time(row, rate) - 1));
+  }
+  const auto place = std::ranges::lower_bound(curve.rates, rate, std::ranges::greater());
+  curve.times.insert(curve.times.begin() + (place - curve.rates.begin()), *std::move(times));
+  curve.rates.insert(place, rate);
+  return most;
 }
 
 /// How badly times fit, where rows that are far off, which another fault may explain, say no more than some.
@@ -218,25 +265,17 @@ double FaultSearch::misfit(std::span<const double> times) const {
 
 /// Predicts at the rate at which most rows are as the curve says.
 void FaultSearch::refine(Curve& curve) const {
-  constexpr double step = 0.01, near = 0.04, little = 1;
-  double best = misfit(healthy_) - little;
-  Fault fault = curve.fault;
-  fault.rate = 1;
+  constexpr double step = 0.01, little = 1;
+  double best = misfit(healthy_) - little, of_best = 1;
   for (const double rate : rates_to_try(step)) {
     std::vector<double> times;
     for (std::size_t row = 0; row < measured_.size(); ++row) times.push_back(curve.time(row, rate));
     const double found = misfit(times);
     if (found >= best) continue;
     best = found;
-    fault.rate = rate;
+    of_best = rate;
   }
-  const auto is_known = [&](double rate) { return std::abs(std::log(rate / fault.rate)) < near; };
-  if (std::ranges::any_of(curve.rates, is_known)) return;
-  auto times = predict_all(std::span(&fault, 1));
-  if (!times) return;
-  const auto place = std::ranges::lower_bound(curve.rates, fault.rate, std::ranges::greater());
-  curve.times.insert(curve.times.begin() + (place - curve.rates.begin()), *std::move(times));
-  curve.rates.insert(place, fault.rate);
+  add_rate(curve, of_best);
 }
 
 Hypothesis FaultSearch::healthy_hypothesis() const {
@@ -277,13 +316,13 @@ std::vector<double> FaultSearch::expected_times(const Hypothesis& hypothesis, st
 
 Hypothesis FaultSearch::explain_by(std::vector<const Curve*> curves, double prior) const {
   Hypothesis found{std::move(curves), {}, prior, 0, {}};
-  constexpr double step = 0.01, step_of_pairs = 0.05;
+  constexpr double step = 0.01;
   std::vector<std::vector<double>> tried;
   for (const Curve* curve : found.curves) {
     found.faults.push_back(curve->fault);
     const bool is_gone = curve->fault.kind == Fault::Kind::gone;
-    tried.push_back(is_gone ? std::vector{curve->rates.back()}
-                            : rates_to_try(found.curves.size() > 1 ? step_of_pairs : step));
+    const bool is_pair = found.curves.size() > 1;
+    tried.push_back(is_gone ? std::vector{curve->rates.back()} : is_pair ? rates_of_pairs() : rates_to_try(step));
   }
   std::vector<double> each;
   double best = -std::numeric_limits<double>::infinity();

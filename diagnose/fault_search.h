@@ -89,6 +89,8 @@ class FaultSearch {
   /// Curves of faults that are planned around at the rates that count.
   void refine_planned_around();
   void refine(Curve& curve) const;
+  void make_dense(Curve& curve) const;
+  double add_rate(Curve& curve, double rate) const;
   [[nodiscard]] double misfit(std::span<const double> times) const;
   [[nodiscard]] std::vector<Fault> faults_beside(const Hypothesis& hypothesis) const;
 

@@ -11,7 +11,7 @@ namespace espalier::diagnose {
 namespace {
 
 constexpr std::array screened_rates = {0.85, 0.7, 0.6, 0.5, 0.42, 0.35, 0.3, 0.25, 0.2, 0.14, 0.09};
-constexpr std::size_t max_fitted = 48;   ///< Pairs whose likelihood is taken.
+constexpr std::size_t max_fitted = 32;   ///< Pairs whose likelihood is taken.
 constexpr std::size_t max_improved = 8;  ///< Whose rates are predicted anew.
 constexpr double prior_of_two = 0.07 / 0.4 / 0.4;
 

@@ -171,6 +171,7 @@ Result<std::vector<double>> DiagnosisRuns::predict(const diagnose::Question& que
   if (!of) return tl::unexpected(of.error());
   const auto faulty = diagnose::with_faults((*of)->machine, faults);
   if (!faulty) return tl::unexpected(faulty.error());
+  if (faulty->rank_count() != (*of)->machine.rank_count()) return fail(ErrorCode::infeasible, "a rank is gone");
   const bool is_planned_around = std::ranges::any_of(faults, [](const diagnose::Fault& fault) {
     return fault.is_planned_around || fault.kind == diagnose::Fault::Kind::gone;
   });
