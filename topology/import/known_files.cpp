@@ -56,6 +56,7 @@ constexpr std::array signs = {
     Sign{"HOPS TABLE", "", {"what amd-smi topology printed", amd_topology}},
     Sign{"ACCESS TABLE", "", {"what amd-smi topology printed", amd_topology}},
     Sign{"\"link_type\"", "\"num_hops\"", {"what amd-smi topology printed", amd_topology}},
+    Sign{"(Topology) ", "DRM devices", {"what rocm-smi printed as JSON", "run rocm-smi --showtopo without --json"}},
     Sign{"ROCm System Management Interface", "", {"what rocm-smi printed", "run rocm-smi --showtopo"}},
     Sign{
         "| NVIDIA-SMI ", "", {"what nvidia-smi printed", "run nvidia-smi topo -m, and nvidia-smi nvlink -s beside it"}},

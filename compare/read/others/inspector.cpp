@@ -71,6 +71,7 @@ bool read_performance(JsonCursor& json, InspectorRecord& record) {
   return !json.failed();
 }
 
+/// A record, whose header is its own, is that of the record before (version 4.3), or stands flat beside its values.
 bool read_record(JsonCursor& json, InspectorRecord& record) {
   const std::size_t begin = json.next_offset();
   bool has_header = false, has_performance = false;
@@ -80,6 +81,11 @@ bool read_record(JsonCursor& json, InspectorRecord& record) {
     bool read = true;
     if (key == "header") {
       read = has_header = read_header(json, record);
+    } else if (key == "n_ranks") {
+      read = has_header = json.read_integer(record.ranks);
+    } else if (key == "id") {
+      read = json.read_raw(value);
+      record.id = value;
     } else if (key == "coll_perf") {
       read = has_performance = read_performance(json, record);
     } else {
@@ -146,18 +152,24 @@ Result<Measurements> read_nccl_inspector(std::string_view text, std::string_view
   table.origin = "nccl-inspector";
   std::map<std::tuple<std::string, std::string, std::int64_t>, std::pair<InspectorRecord, std::size_t>> calls;
   LineCounter lines(text);
+  InspectorRecord header;
   for (std::size_t at = JsonCursor(text).next_offset(); at < text.size();) {
     const std::size_t begin = at;
     JsonCursor record_cursor(text);
     record_cursor.seek(begin);
-    InspectorRecord record;
+    InspectorRecord record{.id = header.id, .ranks = header.ranks};
     if (!read_record(record_cursor, record)) {
+      if (!calls.empty() && text.find('\n', begin) == std::string_view::npos) {
+        table.warnings.push_back(fmt::format("{}: the last record is cut, and left out", name));
+        break;
+      }
       const TextPosition position = position_of(text, record_cursor.failure().offset);
       return fail(ErrorCode::invalid_input,
                   fmt::format("{}:{}:{}: {}", name, position.line, position.column, record_cursor.failure().message),
                   record_cursor.failure().help);
     }
     at = record_cursor.next_offset();
+    header = record;
     if (record.collective.empty() || !is_measured(static_cast<double>(record.bytes), record.seconds)) continue;
     const auto [place, is_new] =
         calls.try_emplace({record.id, record.collective, record.number}, record, lines.line_of(begin));

@@ -1,6 +1,6 @@
 // What iblinkinfo prints: a block per switch and host adapter, with a line for each port, the speed and state of its
-// link between "==(" and ")==>". Switches and ports are told apart by their LIDs. Source: rdma-core (2024),
-// infiniband-diags/iblinkinfo.c.
+// link between "==(" and ")==>"; with --line each line has the GUIDs and names of both ends, and there are no blocks.
+// Switches and ports are told apart by their LIDs. Source: rdma-core (2024), infiniband-diags/iblinkinfo.c.
 
 #include <algorithm>
 #include <array>
@@ -34,12 +34,13 @@ std::string_view generation_of_signal(double gigabits) {
   return {};
 }
 
-/// `4X 53.125 Gbps Active/ LinkUp`, `4X FDR10 Active/ LinkUp`.
+/// `4X 53.125 Gbps Active/ LinkUp`, `4X FDR10 Active/ LinkUp`, `4X 10.0 Gbps (FDR10) Active/ LinkUp`.
 std::optional<Bandwidth> link_rate(const std::vector<Word>& words) {
   if (words.size() < 2 || !words[0].text.ends_with('X')) return std::nullopt;
   const auto width = whole_number(words[0].text.substr(0, words[0].text.size() - 1));
   const auto signal = decimal_number(words[1].text);
-  const auto lane = infiniband_lane_rate(signal ? generation_of_signal(*signal) : words[1].text);
+  const bool is_fdr10 = std::ranges::find(words, "(FDR10)", &Word::text) != words.end();
+  const auto lane = infiniband_lane_rate(is_fdr10 ? "FDR10" : signal ? generation_of_signal(*signal) : words[1].text);
   if (!width || *width < 1 || *width > 12 || !lane) return std::nullopt;
   return Bandwidth{*width * *lane * 125'000};
 }
@@ -57,20 +58,28 @@ std::optional<PortKey> port_in(std::string_view text) {
   return lid && port ? std::optional(PortKey(*lid, *port)) : std::nullopt;
 }
 
-/// What a line of a port says.
+/// What a line of a port says; its own name with --line alone.
 struct PortLine {
-  std::string_view own, link, far, far_name;
+  std::string_view own, link, far, own_name, far_name;
 };
+
+/// What stands between quotes, without blanks around it; empty where nothing does.
+std::string_view quoted_name(std::string_view text) {
+  const std::size_t open = text.find('"');
+  const std::size_t close = open == std::string_view::npos ? open : text.find('"', open + 1);
+  if (close == std::string_view::npos) return {};
+  std::string_view name = text.substr(open + 1, close - open - 1);
+  while (name.starts_with(' ')) name.remove_prefix(1);
+  while (name.ends_with(' ')) name.remove_suffix(1);
+  return name;
+}
 
 std::optional<PortLine> split_port(std::string_view line) {
   const std::size_t begin = line.find(link_begin), end = line.find(link_end);
   if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) return std::nullopt;
-  const std::string_view far = line.substr(end + link_end.size());
-  const std::size_t open = far.find('"');
-  const std::size_t close = open == std::string_view::npos ? open : far.find('"', open + 1);
+  const std::string_view own = line.substr(0, begin), far = line.substr(end + link_end.size());
   const std::size_t link = begin + link_begin.size();
-  return PortLine{line.substr(0, begin), line.substr(link, end - link), far.substr(0, open),
-                  close == std::string_view::npos ? std::string_view() : far.substr(open + 1, close - open - 1)};
+  return PortLine{own, line.substr(link, end - link), far.substr(0, far.find('"')), quoted_name(own), quoted_name(far)};
 }
 
 bool is_active(std::string_view link) { return link.find("Active/") != std::string_view::npos; }
@@ -86,19 +95,27 @@ class LinkText {
     }
     if (!fabric_.devices.empty()) return std::move(fabric_);
     return fail_at(file_, 1, 1, "there is no port of a switch or adapter that is active",
-                   "copy all that iblinkinfo prints, without --line");
+                   "copy all that iblinkinfo prints");
   }
 
  private:
-  /// Ports of adapters may name a switch before its block comes.
+  /// Ports of adapters may name a switch before its block comes, and blocks of switches may be missing: LIDs that
+  /// several ports share are those of switches, too, as each port of an adapter has its own.
   void find_switches() {
     bool is_in_switch = false;
+    std::map<std::int64_t, std::int64_t> ports;
+    const auto count = [&](const std::optional<PortKey>& key) {
+      if (key && ports.emplace(*key).first->second != key->second) switches_.insert(key->first);
+    };
     for (const TextLine& line : lines_) {
       if (line.text.starts_with("Switch")) is_in_switch = true;
       if (line.text.starts_with("CA")) is_in_switch = false;
-      const auto port = is_in_switch ? split_port(line.text) : std::nullopt;
+      const auto port = split_port(line.text);
       if (!port) continue;
-      if (const auto key = port_in(port->own)) switches_.insert(key->first);
+      const auto own = port_in(port->own);
+      if (own && is_in_switch) switches_.insert(own->first);
+      count(own);
+      if (is_active(port->link)) count(port_in(port->far));
     }
   }
 
@@ -121,7 +138,8 @@ class LinkText {
                      cited(port->link) + " is no rate of InfiniBand", "write it as 4X 53.125 Gbps");
     }
     if (!seen_.insert(std::minmax(*own, *far)).second) return {};
-    const std::size_t near_end = find_device(own->first, name_), far_end = find_device(far->first, port->far_name);
+    const std::size_t near_end = find_device(own->first, port->own_name.empty() ? name_ : port->own_name);
+    const std::size_t far_end = find_device(far->first, port->far_name);
     if (near_end == far_end) {
       fabric_.self_cables.push_back(line.number);
     } else {

@@ -195,7 +195,12 @@ class MatrixMachine {
 Result<Draft> read_nvidia_matrix(std::string_view text, const std::string& file) {
   const auto table = read_matrix_table(without_escapes(text), file);
   if (!table) return tl::unexpected(table.error());
-  return MatrixMachine(*table, file).build();
+  Draft machine = MatrixMachine(*table, file).build();
+  if (text.find("topo -mp") != std::string_view::npos && !machine.has(Medium::nvlink)) {
+    machine.warn(import_codes::left_out, 0, "nvidia-smi topo -mp leaves NVLinks out",
+                 "import what `nvidia-smi topo -m` prints, unless there are none");
+  }
+  return machine;
 }
 
 }  // namespace espalier

@@ -92,6 +92,28 @@ TEST(OtherReaders, FlightRecorderWithoutTimesAndPicklesSayWhatToDo) {
   EXPECT_NE(why("\x80\x04\x95\x10").find("python3 -c 'import json,pickle"), std::string::npos);
 }
 
+TEST(OtherReaders, RecordsOfTheInspectorMayShareAHeader) {
+  // From version 4.3 on a marker has it, and the records behind it have none. One that is being written is left out.
+  const Measurements table = rows_of(
+      R"({"header": {"id": "0x7f", "rank": 2, "n_ranks": 8, "nnodes": 1}, "dump_stats": {"coll_records": 2}})"
+      "\n"
+      R"({"coll_perf": {"coll": "AllGather", "coll_sn": 1, "coll_msg_size_bytes": 1024, "coll_exec_time_us": 50}})"
+      "\n"
+      R"({"coll_perf": {"coll": "AllReduce", "coll_sn": 2, "coll_msg_size_bytes": 2048, "coll_exec_time_us": 60}})"
+      "\n"
+      R"({"coll_perf": {"coll": "AllRed)");
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].collective, "all_gather");
+  EXPECT_EQ(table.rows[0].ranks, 8U);
+  EXPECT_EQ(table.rows[0].size.count, 8 * 1024);
+  EXPECT_EQ(table.rows[1].ranks, 8U);
+  EXPECT_EQ(table.warnings.at(0), "f: the last record is cut, and left out");
+  const Measurements flat = rows_of(
+      R"({"id":"abc123","rank":0,"n_ranks":4,"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":1024,
+"coll_exec_time_us":61.5}})");
+  EXPECT_EQ(flat.rows.at(0).ranks, 4U);
+}
+
 TEST(OtherReaders, OsuHasCollectivesAndPairs) {
   const Measurements table = rows_of(
       "# OSU MPI-CUDA Allreduce Latency Test v7.0\n"

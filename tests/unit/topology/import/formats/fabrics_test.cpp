@@ -64,6 +64,33 @@ TEST(Iblinkinfo, HasTheFabricOfIbnetdiscover) {
   EXPECT_EQ(links(topology, "leaf0", "spine"), "2 x 50 GB/s net");
 }
 
+TEST(Iblinkinfo, LinesOfOneLineModeHaveBothEnds) {
+  // As --line prints it: GUIDs and names on both sides, the own one filled up with blanks, and no blocks.
+  const std::string near = "[  ] ==( 4X      25.78125 Gbps Active/  LinkUp)==>  ";
+  const std::string text =
+      "0x248a01 \"               node01 HCA-1\"    612    1" + near +
+      "0xec0d01    496   20[  ] \"SwitchIB Mellanox\" ( )\n" + "0x248a02 \"               node02 HCA-1\"    532    1" +
+      near + "0xec0d01    496   19[  ] \"SwitchIB Mellanox\" ( )\n" +
+      "0xec0d01 \"SwitchIB Mellanox\"    496    9[  ] ==(                Down/ Polling)==>             [  ] \"\" ( "
+      ")\n" +
+      "0xec0d01 \"SwitchIB Mellanox\"    496   19" + near + "0x248a02    532    1[  ] \"node02 HCA-1\" ( )\n" +
+      "0xec0d01 \"SwitchIB Mellanox\"    496   20" + near + "0x248a01    612    1[  ] \"node01 HCA-1\" ( )\n";
+  const Topology topology = import_good({text}).topology;
+  EXPECT_EQ(topology.rank_count(), 2U);
+  EXPECT_EQ(topology.node_count(), 5U);
+  EXPECT_EQ(links(topology, "node01.HCA-1", "S-496"), "1 x 12.5 GB/s net");
+  EXPECT_EQ(links(topology, "S-496", "node02.HCA-1"), "1 x 12.5 GB/s net");
+}
+
+TEST(Iblinkinfo, ASwitchWithoutABlockIsKnownByItsPorts) {
+  const std::string rate = "[  ] ==( 4X 10.0 Gbps (FDR10) Active/ LinkUp)==>  2   ";
+  const Topology topology = import_good({"CA: node04 HCA-1:\n 0xf401  1 1" + rate + "9[  ] \"Infiniscale\" ( )\n" +
+                                         "CA: node05 HCA-1:\n 0xf402 12 1" + rate + "7[  ] \"Infiniscale\" ( )\n"})
+                                .topology;
+  EXPECT_EQ(topology.rank_count(), 2U);
+  EXPECT_EQ(links(topology, "node05.HCA-1", "Infiniscale"), "1 x 5 GB/s net");
+}
+
 TEST(Iblinkinfo, SaysWhereALineIsNoPort) {
   const std::string rate = "CA: a mlx5_0:\n 0x1 4 1[  ] ==( 4X 54.1 Gbps Active/ LinkUp)==> 1 1[  ] \"leaf\" ( )\n";
   EXPECT_NE(refusal({rate}).find(":2:"), std::string::npos) << refusal({rate});

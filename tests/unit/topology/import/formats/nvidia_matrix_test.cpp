@@ -130,6 +130,12 @@ TEST(NvidiaMatrix, ThePcieTableAddsToTheOther) {
   EXPECT_EQ(links(topology, "gpu0", "gpu1"), "2 x 25 GB/s nvlink");
 }
 
+TEST(NvidiaMatrix, ThePcieTableAloneIsSaidToHaveNoNvlinks) {
+  const std::string pcie = "$ nvidia-smi topo -mp\n\tGPU0\tGPU1\nGPU0\t X \tPIX\nGPU1\tPIX\t X \n";
+  EXPECT_EQ(import_good({pcie}).warnings.at(0).message, "nvidia-smi topo -mp leaves NVLinks out");
+  EXPECT_EQ(test::codes(import_good({"\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n" + pcie})), "I101 I101");
+}
+
 TEST(NvidiaMatrix, CellsThatGrewTogetherAreReadApart) {
   // Wide tables lose a tab where the terminal turns: always behind the same column.
   std::string grown = box;
