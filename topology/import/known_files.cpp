@@ -88,6 +88,7 @@ constexpr std::array signs = {
     Sign{"collective,size_bytes,algorithm", "", {"a table of NCCL's tuner", not_read}},
     Sign{"HYBRID_", "", {"a workload of SimAI", "a training scenario says the same (docs/scenarios.md)"}},
     Sign{"allreduce,:", "", {"a table of bandwidths of SimAI", not_read}},
+    Sign{"RingName=", "Nodes=", {"Slurm's topology of rings", not_read}},
     Sign{"spine-1", "switches:", {"a model of topograph", "import Slurm's topology.conf that topograph writes"}},
 };
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "topology/import/lines.h"
 #include "topology/names/patterns.h"
 
@@ -62,12 +65,29 @@ Result<void> SlurmTree::add(std::string_view name, std::string_view nodes, std::
               "give a file for each cluster");
 }
 
+bool SlurmTree::reaches_all_hosts(std::size_t top) const {
+  std::set<std::size_t> seen = {top};
+  std::size_t hosts = 0;
+  for (std::vector<std::size_t> open = {top}; !open.empty();) {
+    const std::size_t node = open.back();
+    open.pop_back();
+    if (draft_.nodes[node].is_rank) ++hosts;
+    const auto lower = below_.find(node);
+    if (lower == below_.end()) continue;
+    for (const std::size_t each : lower->second) {
+      if (seen.insert(each).second) open.push_back(each);
+    }
+  }
+  return hosts == hosts_.size();
+}
+
 void SlurmTree::join_tops() {
   std::vector<std::size_t> tops;
   for (const auto& [name, node] : switches_) {
     if (!has_above_[node]) tops.push_back(node);
   }
-  if (tops.size() < 2) return;
+  // Several spines above the same leaves need nothing to join them.
+  if (tops.size() < 2 || std::ranges::any_of(tops, [this](std::size_t top) { return reaches_all_hosts(top); })) return;
   draft_.warn(import_codes::left_out, 0,
               fmt::format("the file does not say what joins its {} topmost switches", tops.size()),
               "one more switch that does not limit them is assumed");

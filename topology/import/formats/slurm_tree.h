@@ -24,7 +24,8 @@ class SlurmTree {
   /// Errors: a message without a place, for the caller to add.
   /// `is_block`: of Slurm's topology/block, whose blocks are NVLink domains where machines have such.
   Result<void> add(std::string_view name, std::string_view nodes, std::string_view switches, bool is_block = false);
-  /// Joins the switches that nothing is above with one more: Slurm's blocks meet in what the file leaves out.
+  /// Joins the switches that nothing is above with one more, unless one of them reaches all hosts: Slurm's blocks meet
+  /// in what the file leaves out.
   void join_tops();
 
   /// A trunk is as wide as what is below it: the files know no rates.
@@ -32,6 +33,7 @@ class SlurmTree {
   Result<Draft> take();
 
  private:
+  [[nodiscard]] bool reaches_all_hosts(std::size_t top) const;
   Result<std::size_t> hosts_below(std::size_t node, int depth);
 
   Draft draft_;

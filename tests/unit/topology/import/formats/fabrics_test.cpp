@@ -302,6 +302,15 @@ TEST(Slurm, BlocksMeetInASwitch) {
   EXPECT_EQ(test::codes(imported), "I104 I106 I101 I101");  // NVLinks may join the hosts of a block.
 }
 
+TEST(Slurm, SpinesAboveTheSameLeavesNeedNothingAboveThem) {
+  const ImportedTopology imported =
+      import_good({"SwitchName=s0 Nodes=tux[0-1] LinkSpeed=900\nSwitchName=s1 Nodes=tux[2-3] LinkSpeed=900\n"
+                   "SwitchName=s4 Switches=s[0-1] LinkSpeed=1800\nSwitchName=s5 Switches=s[0-1] LinkSpeed=1800\n"});
+  EXPECT_EQ(imported.topology.node_count(), 8U);
+  EXPECT_EQ(links(imported.topology, "s1", "s5"), "1 x 25 GB/s uplink");
+  EXPECT_EQ(test::codes(imported), "I101 I101");
+}
+
 TEST(Slurm, WhatScontrolShowsIsTheSame) {
   const Topology written =
       import_good({"SwitchName=s0 Nodes=a,b\nSwitchName=s1 Nodes=c\nSwitchName=t Switches=s0,s1\n"}).topology;

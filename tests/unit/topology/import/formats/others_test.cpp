@@ -397,6 +397,7 @@ TEST(Formats, WhatIsNoMachineIsNamed) {
       {"#    Intel(R) MPI Benchmarks 2021.2, MPI-1 part\n", "what the Intel MPI Benchmarks printed"},
       {"ACCESS TABLE:\n 0000:0c:00.0\n", "what amd-smi topology printed"},
       {"HOPS TABLE:\n 0000:0c:00.0\n", "what amd-smi topology printed"},
+      {"RingName=r0 Nodes=node[1-4]\n", "Slurm's topology of rings"},
       {R"({"system": {"(Topology) Hops between DRM devices 0 and 1": "1"}})", "what rocm-smi printed as JSON"},
       {"Collective: Alltoall\n Count  Size   Time, us   Bandwidth, GB/s\n", "what ucc_perftest printed"},
       {R"([{"gpu": 0, "links": [{"link_type": "XGMI", "num_hops": 1}]}])", "what amd-smi topology printed"},
