@@ -37,7 +37,8 @@ algorithms:
   tree:
     ll128: {base: 14 us, fabric: 1.25 us, pcie: 2 us, network: 8 us, payload: 0.9375, rate: 0.5, chunk: 64 KiB,
             per_rank: 2.5 us, message: 3 us, own: 0.25, drain: 0.75, since: '2.14',
-            least_chunk: 4 KiB, in_flight: [64, 8], under_way: 4, fabric_between: 700 ns, per_channel: 5 KiB, most: [300 GB/s, 200 GB/s, 100 GB/s]}
+            least_chunk: 4 KiB, in_flight: [64, 8], under_way: 4, fabric_between: 700 ns,
+            per_channel: 5 KiB, most: [300 GB/s, 200 GB/s, 100 GB/s]}
 )",
                                                    "mine.yaml");
   ASSERT_TRUE(reading.profile) << (reading.diagnostics.empty() ? "" : render(reading.diagnostics.front(), false));
