@@ -76,16 +76,8 @@ std::string evidence_line(const FaultSearch& search, std::span<const Evidence> e
                      text(search.healthy()[best]), text(with.times[best]));
 }
 
-/// Whether a table says nothing about which of two predictions is right: no time parts by a per cent, or what parts
-/// them is so far below what neither explains that it changes their odds by a factor of e^2 at most, as a rule.
-bool are_the_same(std::span<const double> one, std::span<const double> other, double gap) {
-  constexpr double told_apart = 0.01, max_noise = 0.05, odds = 2;
-  if (are_within(one, other, told_apart)) return true;
-  const double noise = std::min(std::sqrt(gap / static_cast<double>(one.size())), max_noise);
-  double apart = 0;
-  for (std::size_t row = 0; row < one.size(); ++row) apart += std::pow(std::log(one[row] / other[row]), 2);
-  return apart <= 2 * odds * noise * noise;
-}
+/// Times that part by less say nothing about which of two explanations is right.
+constexpr double told_apart = 0.01;
 
 /// One suspect for every class and kind of fault: all that speaks for it, at the rate that fits best.
 class Suspects {
@@ -167,7 +159,7 @@ class Suspects {
   [[nodiscard]] std::vector<std::string> instead_of(const Hypothesis& best, std::size_t number) const {
     std::vector<std::string> parts;
     for (const Hypothesis* other : hypotheses_) {
-      if (other == &best || !are_the_same(other->times, best.times, search_.gap(best.times))) continue;
+      if (other == &best || !are_within(other->times, best.times, told_apart)) continue;
       const std::vector<std::size_t> left_out = not_in(*other, best), added = not_in(best, *other);
       if (std::ranges::find(left_out, number) == left_out.end()) continue;
       if (other->faults.size() == best.faults.size() && left_out.size() > 1) continue;  // Nothing in common.
@@ -201,7 +193,7 @@ std::vector<std::string> untouched_kinds(const FaultSearch& search, std::span<co
 
 Result<Diagnosis> diagnose(std::span<const Evidence> evidence, std::span<const FaultClass> classes,
                            const Predict& predict, const DiagnoseOptions& options) {
-  FaultSearch search(evidence, classes, predict, options.estimate, options.threads);
+  FaultSearch search(evidence, classes, predict, options.estimate, options.threads, options.max_dense);
   if (options.on_step) options.on_step("the healthy machine");
   if (const auto started = search.start(); !started) return tl::unexpected(started.error());
   search.add_classes(options.on_step);

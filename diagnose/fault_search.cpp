@@ -103,8 +103,13 @@ double Curve::effect() const {
 }
 
 FaultSearch::FaultSearch(std::span<const Evidence> evidence, std::span<const FaultClass> classes,
-                         const Predict& predict, const Predict& estimate, unsigned threads)
-    : evidence_(evidence), classes_(classes), predict_(predict), estimate_(estimate), threads_(threads) {
+                         const Predict& predict, const Predict& estimate, unsigned threads, std::size_t max_dense)
+    : evidence_(evidence),
+      classes_(classes),
+      predict_(predict),
+      estimate_(estimate),
+      threads_(threads),
+      max_dense_(max_dense) {
   std::vector<Likelihood::Row> rows;
   for (std::size_t series = 0; series < evidence.size(); ++series) {
     for (const Point& point : evidence[series].points) {
@@ -215,8 +220,7 @@ void FaultSearch::refine_planned_around() {
   std::vector<std::pair<double, Curve*>> fitting;
   for (Curve* curve : open) fitting.emplace_back(fit(curve), curve);
   std::ranges::sort(fitting, std::ranges::greater(), &std::pair<double, Curve*>::first);
-  constexpr std::size_t max_dense = 6;
-  if (fitting.size() > max_dense) fitting.resize(max_dense);
+  if (fitting.size() > max_dense_) fitting.resize(max_dense_);
   run_parallel(fitting.size(), threads_, [&](std::size_t i) { make_dense(*fitting[i].second); });
 }
 

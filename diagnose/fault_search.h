@@ -51,7 +51,7 @@ class FaultSearch {
  public:
   /// `threads` predict at once. With estimates (DiagnoseOptions) curves are theirs.
   FaultSearch(std::span<const Evidence> evidence, std::span<const FaultClass> classes, const Predict& predict,
-              const Predict& estimate, unsigned threads);
+              const Predict& estimate, unsigned threads, std::size_t max_dense);
 
   /// The healthy machine's times. Errors: those of predict.
   Result<void> start();
@@ -99,6 +99,7 @@ class FaultSearch {
   const Predict& predict_;
   const Predict& estimate_;
   unsigned threads_;
+  std::size_t max_dense_;  ///< As in DiagnoseOptions.
   std::vector<double> measured_, healthy_;
   std::optional<Likelihood> likelihood_;
   std::vector<Curve> curves_;
