@@ -197,8 +197,9 @@ Result<Diagnosis> diagnose(std::span<const Evidence> evidence, std::span<const F
   if (options.on_step) options.on_step("the healthy machine");
   if (const auto started = search.start(); !started) return tl::unexpected(started.error());
   search.add_classes(options.on_step);
-  if (options.on_step) options.on_step("pairs");
   std::vector<Hypothesis> all = search.find_singles();
+  if (options.on_step) options.on_step("pairs");
+  search.refine_planned_around();
   std::ranges::move(PairSearch(search, classes, options).find(), std::back_inserter(all));
   const std::vector<double> posteriors = posteriors_of(all);
 

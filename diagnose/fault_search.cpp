@@ -202,7 +202,6 @@ void FaultSearch::add_classes(const std::function<void(const std::string&)>& on_
     of_class[number] = curves_of(number);
   });
   for (std::vector<Curve>& curves : of_class) std::ranges::move(curves, std::back_inserter(curves_));
-  refine_planned_around();
 }
 
 void FaultSearch::refine_planned_around() {

@@ -58,6 +58,9 @@ class FaultSearch {
   /// Every fault of every class whose effect is seen at all; at more rates where it fits. `on_class` is told a part of
   /// each, one at a time.
   void add_classes(const std::function<void(const std::string&)>& on_class);
+  /// Predicts faults that are planned around at more rates, for pairs: a single one that may take any of many steps
+  /// fits noise too well.
+  void refine_planned_around();
   /// The healthy machine, late ranks and single faults.
   [[nodiscard]] std::vector<Hypothesis> find_singles() const;
   /// With the rates that fit best by the curves.
@@ -86,8 +89,6 @@ class FaultSearch {
   [[nodiscard]] std::vector<double> expected_times(const Hypothesis& hypothesis, std::span<const double> rates) const;
   void simulate_once(Hypothesis& hypothesis) const;
   void improve_rates_of(Hypothesis& hypothesis, int rounds) const;
-  /// Curves of faults that are planned around at the rates that count.
-  void refine_planned_around();
   void refine(Curve& curve) const;
   void make_dense(Curve& curve) const;
   double add_rate(Curve& curve, double rate) const;
