@@ -198,9 +198,12 @@ Result<Diagnosis> diagnose(std::span<const Evidence> evidence, std::span<const F
   if (const auto started = search.start(); !started) return tl::unexpected(started.error());
   search.add_classes(options.on_step);
   std::vector<Hypothesis> all = search.find_singles();
-  if (options.on_step) options.on_step("pairs");
-  search.refine_planned_around();
-  std::ranges::move(PairSearch(search, classes, options).find(), std::back_inserter(all));
+  constexpr double surely_healthy = 0.9;  // As far as one fault goes.
+  if (posteriors_of(all).front() < surely_healthy) {
+    if (options.on_step) options.on_step("pairs");
+    search.refine_planned_around();
+    std::ranges::move(PairSearch(search, classes, options).find(), std::back_inserter(all));
+  }
   const std::vector<double> posteriors = posteriors_of(all);
 
   Diagnosis diagnosis;
