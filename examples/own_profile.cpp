@@ -5,10 +5,12 @@
 #include <espalier/value.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
-// Software of one's own: own_profile [MACHINE [PROFILE]] takes a shipped profile, lets every hop take twice as long,
-// and asks what that costs.
+// Software of one's own: own_profile [MACHINE [PROFILE]] takes a shipped profile, lets every hop take twice as long
+// in a file of its own, and asks what that costs.
 int main(int argc, char** argv) {
   using namespace espalier;
   using namespace espalier::literals;
@@ -20,8 +22,12 @@ int main(int argc, char** argv) {
   for (auto& [key, costs] : slower.ways) {
     for (Picoseconds& hop : costs.hop) hop.count *= 2;
   }
-  const std::string path = "slower.yaml";
-  std::ofstream(path) << profile::profile_yaml(slower, {});
+  std::string folder = (std::filesystem::temp_directory_path() / "own-profile-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return fmt::print(stderr, "no folder for the profile\n"), 1;
+  const std::string path = folder + "/slower.yaml";
+  if (!(std::ofstream(path) << profile::profile_yaml(slower, {})).flush()) {
+    return fmt::print(stderr, "cannot write {}\n", path), 1;
+  }
 
   const Forecast before = value(Forecast::make(machine, "all_reduce", {.profile = shipped}));
   const Forecast after = value(Forecast::make(machine, "all_reduce", {.profile = path}));
@@ -29,4 +35,5 @@ int main(int argc, char** argv) {
     fmt::print("{:>10} B: {:9.2f} us, {:9.2f} us with slower hops\n", size.count,
                value(before.best(size)).seconds * 1e6, value(after.best(size)).seconds * 1e6);
   }
+  std::filesystem::remove_all(folder);
 }

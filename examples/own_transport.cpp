@@ -13,7 +13,7 @@
 #include <tuple>
 
 // A transport of one's own: ranks are threads of one process, and what they send each other lies in queues.
-// own_transport [RANKS] runs an all_reduce over it.
+// own_transport [RANKS [PORT]] runs an all_reduce over it; ranks meet at that port.
 namespace {
 
 using namespace espalier;
@@ -189,12 +189,13 @@ float run_rank(std::uint32_t rank, std::uint32_t world, std::uint16_t port, cons
 
 int main(int argc, char** argv) {
   const std::uint32_t world = argc > 1 ? static_cast<std::uint32_t>(std::max(1, std::atoi(argv[1]))) : 4;
+  const auto port = static_cast<std::uint16_t>(argc > 2 ? std::atoi(argv[2]) : 29514);
   const auto queues = std::make_shared<Queues>();
   std::vector<float> results(world);
   {
     std::vector<std::jthread> ranks;
     for (std::uint32_t rank = 0; rank < world; ++rank) {
-      ranks.emplace_back([&, rank] { results[rank] = run_rank(rank, world, 29514, queues); });
+      ranks.emplace_back([&, rank] { results[rank] = run_rank(rank, world, port, queues); });
     }
   }
   fmt::print("{} ranks over queues: {} (the sum of their numbers)\n", world, results.front());

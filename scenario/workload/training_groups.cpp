@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "scenario/workload/training_step.h"
 
@@ -14,25 +15,26 @@ void TrainingSteps::context_call(CollectiveKind kind, Bytes size) {
   call_all(context_groups_, kind, streams::context, job_.add_label("context"), context_, size, model_.type);
 }
 
-/// A call that begins when what is before it is over, and that what comes behind the next computation waits for.
-void TrainingSteps::context_call_beside(CollectiveKind kind, Bytes size) {
-  const LabelId label = job_.add_label("context");
-  for (const GroupId group : context_groups_) {
-    const CallId call = job_.add_call({.size = size,
-                                       .group = group,
-                                       .label = label,
-                                       .planner = context_.planner,
-                                       .chunk = context_.chunk,
-                                       .kind = kind,
-                                       .element_size = static_cast<std::uint8_t>(size_of(model_.type))});
+/// A call of each group beside what its workers compute; `add` takes each worker's task.
+template <class Add>
+void TrainingSteps::call_beside(const std::vector<GroupId>& groups, std::uint16_t stream, Call call, const Add& add) {
+  for (const GroupId group : groups) {
+    call.group = group;
+    const CallId id = job_.add_call(call);
     for (Worker& worker : workers_) {
       if (job_.rank_in(group, worker.rank).is_none()) continue;
-      const std::array after{worker.last};
-      worker.beside.push_back(job_.add_task(
-          {.rank = worker.rank, .call = call, .label = label, .stream = streams::context, .kind = TaskKind::call},
-          after));
+      add(worker, Task{.rank = worker.rank, .call = id, .label = call.label, .stream = stream, .kind = TaskKind::call});
     }
   }
+}
+
+/// A call that begins when what is before it is over, and that what comes behind the next computation waits for.
+void TrainingSteps::context_call_beside(CollectiveKind kind, Bytes size) {
+  const Call call = call_of(kind, job_.add_label("context"), context_, size, model_.type);
+  call_beside(context_groups_, streams::context, call, [&](Worker& worker, const Task& task) {
+    const std::array after{worker.last};
+    worker.beside.push_back(job_.add_task(task, after));
+  });
 }
 
 /// Attention of a layer, with exchanges among ranks that share sequences; where the backward pass runs the forward pass
@@ -104,47 +106,27 @@ void TrainingSteps::attend_in_ring(Picoseconds before, Picoseconds core, Picosec
 /// Calls on the data stream that workers do not wait for now.
 void TrainingSteps::update_all(const std::vector<GroupId>& groups, CollectiveKind kind, LabelId label, Bytes size,
                                ElementType type, bool behind_last) {
-  for (const GroupId group : groups) {
-    const CallId call = job_.add_call({.size = size,
-                                       .group = group,
-                                       .label = label,
-                                       .planner = data_.planner,
-                                       .chunk = data_.chunk,
-                                       .kind = kind,
-                                       .element_size = static_cast<std::uint8_t>(size_of(type))});
-    for (Worker& worker : workers_) {
-      if (job_.rank_in(group, worker.rank).is_none()) continue;
-      std::vector<TaskId> after{worker.last};
-      if (behind_last && !worker.updates.empty()) after.push_back(worker.updates.back());
-      worker.updates.push_back(job_.add_task(
-          {.rank = worker.rank, .call = call, .label = label, .stream = streams::data, .kind = TaskKind::call}, after));
-    }
-  }
+  call_beside(groups, streams::data, call_of(kind, label, data_, size, type), [&](Worker& worker, const Task& task) {
+    std::vector<TaskId> after{worker.last};
+    if (behind_last && !worker.updates.empty()) after.push_back(worker.updates.back());
+    worker.updates.push_back(job_.add_task(task, after));
+  });
 }
 
 /// Parameters of the next layer, gathered while the layer before is computed.
 void TrainingSteps::gather_layer() {
   if (model_.sharding != Sharding::full) return;
   const std::int64_t parameters = cost_.replicated(is_dense_layer()) / model_.tensor;
-  const LabelId label = job_.add_label("parameters");
-  for (const GroupId group : model_.sharers() < model_.replicas() ? sharing_groups_ : data_groups_) {
-    const CallId call = job_.add_call({.size = {parameters * size_of(model_.type)},
-                                       .group = group,
-                                       .label = label,
-                                       .planner = data_.planner,
-                                       .chunk = data_.chunk,
-                                       .kind = CollectiveKind::all_gather,
-                                       .element_size = static_cast<std::uint8_t>(size_of(model_.type))});
-    for (Worker& worker : workers_) {
-      if (job_.rank_in(group, worker.rank).is_none()) continue;
-      std::vector<TaskId> after;
-      if (!worker.gathered.is_none()) after.push_back(worker.gathered);
-      if (!worker.before.is_none()) after.push_back(worker.before);
-      worker.gathered = job_.add_task(
-          {.rank = worker.rank, .call = call, .label = label, .stream = streams::data, .kind = TaskKind::call}, after);
-      worker.also.push_back(worker.gathered);
-    }
-  }
+  const Call call = call_of(CollectiveKind::all_gather, job_.add_label("parameters"), data_,
+                            {parameters * size_of(model_.type)}, model_.type);
+  const std::vector<GroupId>& groups = model_.sharers() < model_.replicas() ? sharing_groups_ : data_groups_;
+  call_beside(groups, streams::data, call, [&](Worker& worker, const Task& task) {
+    std::vector<TaskId> after;
+    if (!worker.gathered.is_none()) after.push_back(worker.gathered);
+    if (!worker.before.is_none()) after.push_back(worker.before);
+    worker.gathered = job_.add_task(task, after);
+    worker.also.push_back(worker.gathered);
+  });
 }
 
 /// The gradients of a layer, and of embedding or output layer where they sit, go into the bucket.

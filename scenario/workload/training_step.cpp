@@ -153,13 +153,16 @@ void TrainingSteps::call_all(const std::vector<GroupId>& groups, std::uint16_t s
 
 void TrainingSteps::call_all(const std::vector<GroupId>& groups, CollectiveKind kind, std::uint16_t stream,
                              LabelId label, const Use& use, Bytes size, ElementType type) {
-  call_all(groups, stream,
-           {.size = size,
-            .label = label,
-            .planner = use.planner,
-            .chunk = use.chunk,
-            .kind = kind,
-            .element_size = static_cast<std::uint8_t>(size_of(type))});
+  call_all(groups, stream, call_of(kind, label, use, size, type));
+}
+
+Call TrainingSteps::call_of(CollectiveKind kind, LabelId label, const Use& use, Bytes size, ElementType type) {
+  return {.size = size,
+          .label = label,
+          .planner = use.planner,
+          .chunk = use.chunk,
+          .kind = kind,
+          .element_size = static_cast<std::uint8_t>(size_of(type))};
 }
 
 CallId TrainingSteps::pipeline_call(std::int64_t from, std::int64_t to, std::int64_t micro_batch, std::size_t worker) {

@@ -81,6 +81,10 @@ class TrainingSteps {
   void call_all(const std::vector<GroupId>& groups, CollectiveKind kind, std::uint16_t stream, LabelId label,
                 const Use& use, Bytes size, ElementType type);
   void call_all(const std::vector<GroupId>& groups, std::uint16_t stream, const Call& call);
+  /// For a group to be set.
+  static Call call_of(CollectiveKind kind, LabelId label, const Use& use, Bytes size, ElementType type);
+  template <class Add>
+  void call_beside(const std::vector<GroupId>& groups, std::uint16_t stream, Call call, const Add& add);
   /// `behind_last`: behind the call of this kind before, too.
   void update_all(const std::vector<GroupId>& groups, CollectiveKind kind, LabelId label, Bytes size, ElementType type,
                   bool behind_last = false);
