@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How often `espalier compare` points at the rank that is slow: real runs over shared memory or TCP, one rank of which is
 
-    stopped   12 ms of every 16
-    late      80 ms of every 160
+    stopped   three quarters of the time, in turns much shorter than an iteration
+    late      once in an iteration, for twice as long as one takes without stops
     niced     nice 19, while a program computes on every core
     pinned    to a core on which two programs compute
 
@@ -16,12 +16,15 @@ import json
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-KINDS = {"stopped": (0.012, 0.004), "late": (0.08, 0.08), "niced": None, "pinned": None}
+# How long a rank is stopped and let go on, in iterations of ranks that are not; None where it is never stopped.
+KINDS = {"stopped": (0.3, 0.1), "late": (2.0, 0.5), "niced": None, "pinned": None}
+MIN_TURN = 0.002  # Seconds; shorter ones are not kept to.
 COMPUTE = ["python3", "-c", "while True: pass"]
 PATIENCE = 120  # Seconds for a run.
 
@@ -32,7 +35,13 @@ def spinners(kind, cores):
     return [subprocess.Popen(["taskset", "-c", str(core), *COMPUTE]) for core in places]
 
 
-def run_ranks(arguments, folder, count, victim, kind, generator, cores):
+def iteration_time(run, folder):
+    """Seconds that an iteration takes where no rank is slow."""
+    done = subprocess.run([*run, "--json"], check=True, capture_output=True, text=True, cwd=folder)
+    return json.loads(done.stdout)["results"][0]["time"]
+
+
+def run_ranks(arguments, folder, count, victim, kind, generator, cores, iteration):
     """Runs all ranks, one of them slow; whether all ended well."""
     job = {**os.environ, "ESPALIER_SECRET": "%032x" % generator.getrandbits(128)}
     port = generator.randint(20000, 29000)
@@ -46,7 +55,7 @@ def run_ranks(arguments, folder, count, victim, kind, generator, cores):
             ranks.append(subprocess.Popen([*prefix, *arguments, *launch], env=job, stdout=subprocess.DEVNULL, cwd=folder))
         end = time.monotonic() + PATIENCE
         while all(rank.poll() is None for rank in ranks) and time.monotonic() < end:
-            stop(ranks[victim], KINDS[kind])
+            stop(ranks[victim], KINDS[kind], iteration)
         return all(rank.wait(PATIENCE) == 0 for rank in ranks)
     finally:
         for process in ranks + beside:
@@ -54,15 +63,15 @@ def run_ranks(arguments, folder, count, victim, kind, generator, cores):
             process.wait()
 
 
-def stop(process, times):
+def stop(process, turns, iteration):
     """Stops a process for a while and lets it go on for a while."""
-    if times is None:
+    if turns is None:
         time.sleep(0.05)
         return
-    process.send_signal(19)
-    time.sleep(times[0])
-    process.send_signal(18)
-    time.sleep(times[1])
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(max(turns[0] * iteration, MIN_TURN))
+    process.send_signal(signal.SIGCONT)
+    time.sleep(max(turns[1] * iteration, MIN_TURN))
 
 
 def trial(espalier, folder, number, options):
@@ -75,8 +84,9 @@ def trial(espalier, folder, number, options):
     simulated, measured = folder / "simulated.json", folder / "measured.json"
     subprocess.run([espalier, "-q", "simulate", *case, "--trace", simulated], check=True, stdout=subprocess.DEVNULL)
     cores = sorted(os.sched_getaffinity(0))
-    run = [espalier, "-q", "run", *case, "-n", "5", "-w", "1", "-c", "0", "--transport", options.transport, "--trace", measured]
-    if not run_ranks(run, folder, count, victim, kind, generator, cores):
+    run = [espalier, "-q", "run", *case, "-n", "5", "-w", "1", "-c", "0", "--transport", options.transport]
+    iteration = iteration_time(run, folder)
+    if not run_ranks([*run, "--trace", measured], folder, count, victim, kind, generator, cores, iteration):
         sys.exit(f"the run of trial {number} failed")
     compared = subprocess.run([espalier, "--json", "compare", simulated, measured], check=True, capture_output=True, text=True)
     return kind, count, victim, json.loads(compared.stdout).get("culprit")
