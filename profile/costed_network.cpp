@@ -84,27 +84,31 @@ std::uint32_t channels_of(const Profile& profile, const Topology& topology, std:
     constexpr std::uint32_t of_pcie = 2;
     return has_fabric(topology) ? profile.channels : std::min(profile.channels, of_pcie);
   }
-  constexpr std::int64_t max_of_channel = 45'000'000'000;
-  struct Nics {
-    std::uint32_t count = 0;
-    bool are_fast = false;
+  static constexpr std::int64_t max_of_channel = 45'000'000'000;
+  struct Machine {
+    std::uint32_t ranks = 0;
+    std::map<NodeId, std::int64_t> nics;  ///< What each sends in all, by whichever ports.
+
+    [[nodiscard]] std::uint32_t channels() const {
+      const bool has_fast = std::ranges::any_of(nics, [](const auto& nic) { return nic.second > max_of_channel; });
+      return std::min(static_cast<std::uint32_t>(nics.size()), ranks) * (has_fast ? 4 : 2);
+    }
   };
-  std::map<std::string, Nics> by_host;
-  for (std::size_t i = 0; i < topology.rank_count(); ++i) by_host[topology.node(topology.node_of(Rank(i))).host];
+  std::map<std::string, Machine> by_host;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    ++by_host[topology.node(topology.node_of(Rank(i))).host].ranks;
+  }
   for (std::size_t i = 0; i < topology.link_count(); ++i) {
     const Link& link = topology.link(LinkId(i));
     const Node& tail = topology.node(link.tail);
     const auto host = by_host.find(tail.host);
     if (!is_nic(tail) || host == by_host.end() || kind_of(topology, LinkId(i)) != LinkKind::network) continue;
-    ++host->second.count;
-    host->second.are_fast = host->second.are_fast || link.nominal.bytes_per_second > max_of_channel;
+    host->second.nics[link.tail] += link.nominal.bytes_per_second;
   }
-  // All machines open as many as the one with the fewest.
-  auto [nics, are_fast] = std::ranges::min_element(by_host, {}, [](const auto& of) {
-                            return std::pair(of.second.count, of.second.are_fast);
-                          })->second;
-  nics = std::min(nics, static_cast<std::uint32_t>(std::max<std::size_t>(1, topology.rank_count() / machines)));
-  return nics == 0 ? profile.channels : std::min(profile.channels, nics * (are_fast ? 4 : 2));
+  // All machines open as many as the one that opens fewest.
+  std::uint32_t fewest = profile.channels;
+  for (const auto& [host, machine] : by_host) fewest = std::min(fewest, machine.channels());
+  return fewest == 0 ? profile.channels : fewest;
 }
 
 Result<CostedNetwork> make_setting(const Profile& profile, const ProtocolCosts& way, sim::Protocol protocol,

@@ -3,11 +3,13 @@
 #include <iostream>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "forecast/candidate_runs.h"
 #include "planners/damage/failures.h"
 #include "planners/planner.h"
 #include "tests/property/profile/machines.h"
+#include "tests/property/profile/unlike_boxes.h"
 
 /// ESPALIER_LESS_HARDWARE: how many seeds; ESPALIER_LESS_HARDWARE_FROM: the first; ESPALIER_LESS_HARDWARE_SHOWN: every
 /// answer that less hardware makes faster is shown, by how much, also where that has a reason.
@@ -133,9 +135,8 @@ struct Damaged {
   std::string what;
 };
 
-/// A shipped machine without one part of some class, or without one to three parts.
-std::optional<Damaged> any_damaged(Random& random, const test::Machine& machine) {
-  Topology whole = test::read_machine(machine);
+/// A network without one part of some class, or without one to three parts.
+std::optional<Damaged> any_damaged(Random& random, Topology whole) {
   if (random.below(2) == 0) {
     const auto failures = planners::single_failures(whole);
     const planners::Failure& failure = test::one_of(random, failures);
@@ -153,44 +154,69 @@ std::optional<Damaged> any_damaged(Random& random, const test::Machine& machine)
   return Damaged{std::move(whole), *std::move(rest), what};
 }
 
-TEST(Damage, LessHardwareIsNeverFaster) {
-  constexpr std::array sizes = {Bytes{8 << 10},  Bytes{64 << 10}, Bytes{256 << 10}, Bytes{1 << 20}, Bytes{4 << 20},
-                                Bytes{16 << 20}, Bytes{64 << 20}, Bytes{256 << 20}, Bytes{1 << 30}};
-  constexpr std::array kinds = {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
-                                CollectiveKind::broadcast,  CollectiveKind::reduce,     CollectiveKind::all_to_all};
+constexpr std::array all_sizes = {Bytes{8 << 10},  Bytes{64 << 10}, Bytes{256 << 10}, Bytes{1 << 20}, Bytes{4 << 20},
+                                  Bytes{16 << 20}, Bytes{64 << 20}, Bytes{256 << 20}, Bytes{1 << 30}};
+constexpr std::array all_kinds = {CollectiveKind::all_reduce,     CollectiveKind::all_gather,
+                                  CollectiveKind::reduce_scatter, CollectiveKind::broadcast,
+                                  CollectiveKind::reduce,         CollectiveKind::all_to_all};
+
+/// How many ways were compared; `with_auto`: the best schedule, too.
+std::size_t compare(const Damaged& damaged, const Asked& asked, const std::string& what, bool with_auto) {
   const bool is_shown = std::getenv("ESPALIER_LESS_HARDWARE_SHOWN") != nullptr;
+  std::size_t compared = 0;
+  const Times after = times_of_nccl(damaged.rest, asked, {});
+  const Times before = times_of_nccl(damaged.whole, asked, {});
+  // Of fewer channels each has more to carry, so NCCL may take larger chunks (docs/profiles.md, "Chunks").
+  const Times in_the_same_chunks = times_of_nccl(damaged.whole, asked, after);
+  for (const auto& [way, gain] : gains(in_the_same_chunks, after)) {
+    const double with_its_own = gains(before, after)[way];
+    ++compared;
+    const double unexplained = std::min(gain, with_its_own);
+    if (is_shown && unexplained > 0.002) {
+      std::cout << what << way << " gains " << with_its_own << ", in the same chunks " << gain << "\n" << std::flush;
+    }
+    EXPECT_LE(unexplained, may_gain(asked.kind)) << what << way;
+  }
+  if (!with_auto) return compared;
+  for (const auto& [way, gain] : gains(time_of_auto(damaged.whole, asked), time_of_auto(damaged.rest, asked))) {
+    if (is_shown && gain > 0.002) std::cout << what << way << " gains " << gain << "\n" << std::flush;
+    EXPECT_LE(gain, planned_anew) << what << way;
+  }
+  return compared;
+}
+
+/// `network`: a name, a whole network and what software there is.
+template <class Network>
+void compare_all(std::uint64_t few, const Network& network) {
   const std::uint64_t first = number_of("ESPALIER_LESS_HARDWARE_FROM", 1000);
-  const std::uint64_t seeds = number_of("ESPALIER_LESS_HARDWARE", 48);
+  const std::uint64_t seeds = number_of("ESPALIER_LESS_HARDWARE", few);
   std::size_t compared = 0;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     Random random(seed);
-    const test::Machine& machine = test::one_of(random, more_machines());
-    const auto damaged = any_damaged(random, machine);
+    auto [name, whole, how] = network(random);
+    const auto damaged = any_damaged(random, std::move(whole));
     if (!damaged) continue;
-    const Asked asked{test::one_of(random, kinds), test::one_of(random, sizes), test::options_of(machine)};
-    const std::string what = "seed " + std::to_string(seed) + ": " + machine.name + " " +
-                             std::string(to_string(asked.kind)) + " " + std::to_string(asked.size.count) +
-                             damaged->what + " ";
-    const Times after = times_of_nccl(damaged->rest, asked, {});
-    const Times before = times_of_nccl(damaged->whole, asked, {});
-    // Of fewer channels each has more to carry, so NCCL may take larger chunks (docs/profiles.md, "Chunks").
-    const Times in_the_same_chunks = times_of_nccl(damaged->whole, asked, after);
-    for (const auto& [way, gain] : gains(in_the_same_chunks, after)) {
-      const double with_its_own = gains(before, after)[way];
-      ++compared;
-      const double unexplained = std::min(gain, with_its_own);
-      if (is_shown && unexplained > 0.002) {
-        std::cout << what << way << " gains " << with_its_own << ", in the same chunks " << gain << "\n" << std::flush;
-      }
-      EXPECT_LE(unexplained, may_gain(asked.kind)) << what << way;
-    }
-    if (random.below(3) > 0) continue;
-    for (const auto& [way, gain] : gains(time_of_auto(damaged->whole, asked), time_of_auto(damaged->rest, asked))) {
-      if (is_shown && gain > 0.002) std::cout << what << way << " gains " << gain << "\n" << std::flush;
-      EXPECT_LE(gain, planned_anew) << what << way;
-    }
+    const Asked asked{test::one_of(random, all_kinds), test::one_of(random, all_sizes), how};
+    const std::string what = "seed " + std::to_string(seed) + ": " + name + " " + std::string(to_string(asked.kind)) +
+                             " " + std::to_string(asked.size.count) + damaged->what + " ";
+    compared += compare(*damaged, asked, what, random.below(3) == 0);
   }
   EXPECT_GT(compared, seeds);
+}
+
+TEST(Damage, LessHardwareIsNeverFaster) {
+  compare_all(48, [](Random& random) {
+    const test::Machine& machine = test::one_of(random, more_machines());
+    return std::tuple(machine.name, test::read_machine(machine), test::options_of(machine));
+  });
+}
+
+TEST(Damage, LessHardwareIsNeverFasterAmongUnlikeBoxes) {
+  compare_all(24, [](Random& random) {
+    Topology whole = test::unlike_boxes(random);
+    return std::tuple(std::string("unlike boxes"), std::move(whole),
+                      test::options_of({"", random.below(2) == 0 ? "nccl-ampere" : "nccl-hopper"}));
+  });
 }
 
 }  // namespace

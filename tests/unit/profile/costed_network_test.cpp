@@ -262,6 +262,25 @@ TEST(Channels, GoByNicsBetweenMachines) {
   EXPECT_EQ(channels_of(profile, test::read_good(fast), 2), 3U);
 }
 
+/// Three slow NICs open six channels, two fast ones eight: the fewest channels count, not the fewest NICs.
+TEST(Channels, AreThoseOfTheMachineThatOpensFewest) {
+  const Topology topology = test::read_good(R"(
+espalier: 1
+nodes: [{id: spine, kind: switch}]
+groups:
+  - {id: slow, host: true, nodes: [{id: "gpu[0-3]", kind: gpu}, {id: "nic[0-2]", kind: nic}, {id: nvswitch, kind: switch}],
+     links: [{all: ["gpu[0-3]", nvswitch], bandwidth: 300 GB/s}, {zip: ["gpu[0-2]", "nic[0-2]"], bandwidth: 32 GB/s}]}
+  - {id: fast, host: true, nodes: [{id: "gpu[0-3]", kind: gpu}, {id: "nic[0-1]", kind: nic}, {id: nvswitch, kind: switch}],
+     links: [{all: ["gpu[0-3]", nvswitch], bandwidth: 300 GB/s}, {zip: ["gpu[0-1]", "nic[0-1]"], bandwidth: 64 GB/s}]}
+links:
+  - {all: ["slow.nic[0-2]", spine], bandwidth: 25 GB/s}
+  - {all: ["fast.nic[0-1]", spine], bandwidth: 50 GB/s}
+)");
+  Profile profile;
+  profile.channels = 24;
+  EXPECT_EQ(channels_of(profile, topology, 2), 6U);
+}
+
 /// NCCL's trees with Simple over two machines of eight, 8 channels: eight deep, so 512 KiB from 64 chunks of them on,
 /// and 256 KiB from 64 on, 128 KiB from 32 on, 64 KiB from 8 on.
 TEST(Chunks, OfTreesGoByDepth) {
