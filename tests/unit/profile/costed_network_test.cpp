@@ -268,9 +268,11 @@ TEST(Channels, AreThoseOfTheMachineThatOpensFewest) {
 espalier: 1
 nodes: [{id: spine, kind: switch}]
 groups:
-  - {id: slow, host: true, nodes: [{id: "gpu[0-3]", kind: gpu}, {id: "nic[0-2]", kind: nic}, {id: nvswitch, kind: switch}],
+  - {id: slow, host: true,
+     nodes: [{id: "gpu[0-3]", kind: gpu}, {id: "nic[0-2]", kind: nic}, {id: nvswitch, kind: switch}],
      links: [{all: ["gpu[0-3]", nvswitch], bandwidth: 300 GB/s}, {zip: ["gpu[0-2]", "nic[0-2]"], bandwidth: 32 GB/s}]}
-  - {id: fast, host: true, nodes: [{id: "gpu[0-3]", kind: gpu}, {id: "nic[0-1]", kind: nic}, {id: nvswitch, kind: switch}],
+  - {id: fast, host: true,
+     nodes: [{id: "gpu[0-3]", kind: gpu}, {id: "nic[0-1]", kind: nic}, {id: nvswitch, kind: switch}],
      links: [{all: ["gpu[0-3]", nvswitch], bandwidth: 300 GB/s}, {zip: ["gpu[0-1]", "nic[0-1]"], bandwidth: 64 GB/s}]}
 links:
   - {all: ["slow.nic[0-2]", spine], bandwidth: 25 GB/s}
