@@ -60,7 +60,7 @@ void CollectiveFlags::add_to(CLI::App& command, bool required) {
   command
       .add_option("--matrix", matrix,
                   "Unequal blocks of all_to_all: a file (CSV, JSON or .npy; row i holds what rank i sends to each, in "
-                  "bytes), zipf:0.7,seed=3, pairs:0-4,1-5 or routing:tokens.csv (docs/traffic-matrices.md)")
+                  "bytes), zipf:0.7,seed=3, spread:1, pairs:0-4,1-5 or routing:tokens.csv (docs/traffic-matrices.md)")
       ->option_text("FILE|LAW");
 }
 

@@ -29,6 +29,7 @@ struct CompareFlags {
   std::string b;
   std::string fail_above;
   std::string collective;
+  std::string matrix;
   std::string algorithm;
   std::string plan;
   PictureFlags picture;
@@ -167,7 +168,7 @@ ExitCode compare_with_machine(const Console& console, const CompareFlags& flags,
                                  flags.profile.name.empty() ? "name one, such as --profile nccl-hopper"
                                                             : "compare the --json of simulate with the measurement"});
   }
-  auto runs = load_runs(console, {flags.b}, flags.collective);
+  auto runs = load_runs(console, {flags.b}, flags.collective, flags.matrix);
   if (!runs)
     return runs.error().is_usage ? console.refuse_usage(runs.error().error) : console.refuse(runs.error().error);
   const auto measured = as_table(runs->front().second, flags.b);
@@ -220,7 +221,7 @@ ExitCode run(const Console& console, const CompareFlags& flags) {
     return console.refuse_usage(
         {ErrorCode::invalid_input, option + " is of a profile", "such as --profile nccl-hopper, with a machine as A"});
   }
-  auto runs = load_runs(console, {flags.a, flags.b}, flags.collective);
+  auto runs = load_runs(console, {flags.a, flags.b}, flags.collective, flags.matrix);
   if (!runs)
     return runs.error().is_usage ? console.refuse_usage(runs.error().error) : console.refuse(runs.error().error);
   compare::RunFile* const a = &runs->front().second;
@@ -276,6 +277,10 @@ void add_compare_command(CLI::App& app, Session& session) {
       ->add_option("--collective", flags->collective,
                    "What nccl-tests measured, where neither its output nor the file's name says so")
       ->option_text("NAME");
+  command
+      ->add_option("--matrix", flags->matrix,
+                   "What alltoallv_perf of nccl-tests sent: a matrix's file, or spread:1, its own pattern")
+      ->option_text("MATRIX");
   flags->profile.add_to(*command);
   command->add_option("--protocol", flags->conditions.protocol, "With a profile: simple, ll or ll128 alone")
       ->option_text("NAME");

@@ -3,6 +3,7 @@
 // Tested by: tests/unit/compare/read/nccl_tests_test.cpp
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,7 @@ namespace espalier::compare {
 /// What is known of a file from outside, for where the file itself does not say.
 struct NcclTestsHints {
   std::string collective;  ///< "all_reduce", ...; empty: taken from the file's name, if that has one.
+  std::string traffic;     ///< What alltoallv_perf sent, as load_traffic has it; empty: its own pattern.
 };
 
 /// Reads what nccl-tests prints, of one or several runs, out-of-place and in-place columns or one of them, of all
@@ -33,6 +35,14 @@ Result<Measurements> read_nccl_tests_json(std::string_view text, std::string_vie
 /// The collective that a program of nccl-tests measures: "alltoall_perf" and "/opt/alltoall_perf" are "all_to_all";
 /// nothing for any other word.
 std::optional<std::string> collective_of_program(std::string_view program);
+
+/// Whether such a program sends unequal blocks: "alltoallv_perf", an all_to_all.
+bool sends_unequal_blocks(std::string_view program);
+
+/// The traffic of the rows that such a program wrote, by their runs, as load_traffic has it. Beside rows of other
+/// programs they are left out, with a warning. Errors: invalid_input where no number of ranks is known; load_traffic's.
+Result<void> give_unequal_blocks(Measurements& measurements, const std::set<std::uint32_t>& runs,
+                                 const std::string& traffic);
 
 /// The collective that a file's name mentions: "allreduce-2n.log" is "all_reduce"; empty when there is none.
 std::string collective_of_file_name(std::string_view name);

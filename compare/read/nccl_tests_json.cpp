@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "base/counted.h"
 #include "compare/read/json_values.h"
 #include "compare/read/nccl_tests.h"
@@ -18,6 +21,12 @@ class JsonReader {
     measurements_.origin = "nccl-tests";
     if (!read_document() || !json_.at_end()) {
       const JsonCursor::Failure& failure = json_.failure();
+      const bool is_cut = text_.find_first_not_of(" \t\r\n", failure.offset) == std::string_view::npos;
+      if (is_cut && !measurements_.rows.empty()) {
+        measurements_.warnings.push_back(fmt::format("{}:{}: the document is cut here: the run may not have ended",
+                                                     name_, lines_.line_of(text_.size())));
+        return finish(hints);
+      }
       const TextPosition position = position_of(text_, failure.offset);
       return fail(ErrorCode::invalid_input,
                   fmt::format("{}:{}:{}: {}", name_, position.line, position.column, failure.message), failure.help);
@@ -25,26 +34,53 @@ class JsonReader {
     if (measurements_.rows.empty()) {
       return fail(ErrorCode::invalid_input, fmt::format("{}:1:1: the document has no results", name_));
     }
+    return finish(hints);
+  }
+
+ private:
+  Result<Measurements> finish(const NcclTestsHints& hints) {
     if (const std::size_t empty = results_ - measurements_.rows.size(); empty > 0) {
       measurements_.warnings.push_back(
           fmt::format("{}: {} of 0 bytes {} left out", name_, counted(empty, "row"), empty == 1 ? "is" : "are"));
     }
     for (Measurement& row : measurements_.rows) {
-      row.ranks = ranks_;
+      row.ranks = rank_count();
       row.collective = !collective_.empty()        ? collective_
                        : !hints.collective.empty() ? hints.collective
                                                    : collective_of_file_name(name_);
     }
+    if (is_unequal_) {
+      if (!matrix_file_.empty() && hints.traffic.empty()) {
+        return fail(
+            ErrorCode::invalid_input,
+            fmt::format("{}:1:1: alltoallv_perf sent the blocks of {}, which are not in it", name_, matrix_file_),
+            "name that file with --matrix");
+      }
+      const std::string traffic = hints.traffic.empty() ? fmt::format("spread:{}", spread_) : hints.traffic;
+      if (auto given = give_unequal_blocks(measurements_, {0}, traffic); !given) return tl::unexpected(given.error());
+    }
     return std::move(measurements_);
   }
 
- private:
+  /// An entry of "devices" stands for a process and names its first GPU only, so that ranks are entries times GPUs of a
+  /// process; where every GPU has an entry, their numbers follow each other. Of the groups that ran at once one counts.
+  [[nodiscard]] std::uint32_t rank_count() const {
+    if (first_ranks_.empty()) return 0;
+    constexpr std::int64_t max_of_process = 4096;
+    const std::int64_t of_process =
+        std::clamp<std::int64_t>(threads_, 1, max_of_process) * std::clamp<std::int64_t>(gpus_, 1, max_of_process);
+    const bool is_alone = first_ranks_.size() == 1 || first_ranks_[1] - first_ranks_[0] == of_process;
+    constexpr std::int64_t max_ranks = std::int64_t{1} << 24;
+    return static_cast<std::uint32_t>(std::min(devices_of_first_group_ * (is_alone ? of_process : 1), max_ranks));
+  }
+
   bool read_document() {
     if (!json_.begin_object()) return false;
     std::string_view key;
     std::string_view ignored;
     while (json_.next_key(key)) {
       const bool read = key == "args"            ? read_arguments()
+                        : key == "env"           ? read_environment()
                         : key == "config"        ? read_config()
                         : key == "results"       ? read_results()
                         : key == "out_of_bounds" ? read_out_of_bounds()
@@ -59,7 +95,24 @@ class JsonReader {
     std::string_view word;
     while (json_.next_element()) {
       if (!json_.read_string(word)) return false;
-      if (auto found = collective_of_program(word)) collective_ = *found;
+      if (auto found = collective_of_program(word)) {
+        collective_ = *found;
+        is_unequal_ = sends_unequal_blocks(word);
+      }
+    }
+    return !json_.failed();
+  }
+
+  bool read_environment() {
+    if (!json_.begin_array()) return false;
+    std::string_view word;
+    while (json_.next_element()) {
+      if (!json_.read_string(word)) return false;
+      constexpr std::string_view spread = "NCCL_TESTS_ALLTOALLV_SPREAD=", matrix = "NCCL_TESTS_ALLTOALLV_MATRIX_FILE=";
+      if (word.starts_with(spread)) {
+        if (const auto part = number_in(word.substr(spread.size()))) spread_ = std::clamp(*part, 0.0, 1.0);
+      }
+      if (word.starts_with(matrix)) matrix_file_ = word.substr(matrix.size());
     }
     return !json_.failed();
   }
@@ -69,17 +122,28 @@ class JsonReader {
     std::string_view key;
     std::string_view ignored;
     while (json_.next_key(key)) {
-      if (key != "devices") {
-        if (!json_.read_raw(ignored)) return false;
-        continue;
-      }
-      ranks_ = 0;
-      if (!json_.begin_array()) return false;
-      while (json_.next_element()) {
-        if (!json_.read_raw(ignored)) return false;
-        ++ranks_;
-      }
+      const bool read = key == "devices"    ? read_array(json_, [this] { return read_device(); })
+                        : key == "nthreads" ? json_.read_integer(threads_)
+                        : key == "ngpus"    ? json_.read_integer(gpus_)
+                                            : json_.read_raw(ignored);
+      if (!read) return false;
     }
+    return !json_.failed();
+  }
+
+  bool read_device() {
+    std::int64_t rank = 0, group = 0;
+    std::string_view key;
+    std::string_view ignored;
+    if (!json_.begin_object()) return false;
+    while (json_.next_key(key)) {
+      const bool read = key == "rank"    ? json_.read_integer(rank)
+                        : key == "group" ? json_.read_integer(group)
+                                         : json_.read_raw(ignored);
+      if (!read) return false;
+    }
+    first_ranks_.push_back(rank);
+    if (group == 0) ++devices_of_first_group_;
     return !json_.failed();
   }
 
@@ -149,7 +213,13 @@ class JsonReader {
         seconds = time;
         continue;
       }
+      const std::size_t begin = json_.next_offset();
       if (!json_.read_raw(value)) return false;
+      if (key == "cpu_time") {
+        return json_.fail(begin,
+                          "this is the time of the calling thread: it says when a call returned, not when it was done",
+                          "measure without -C");
+      }
       constexpr double most = 1e18;
       const auto count = number_in(value);
       if (key == "nwrong" && count && *count >= 0 && *count < most) {
@@ -165,7 +235,13 @@ class JsonReader {
   LineCounter lines_;
   Measurements measurements_;
   std::string collective_;
-  std::uint32_t ranks_ = 0;
+  bool is_unequal_ = false;  ///< Of alltoallv_perf.
+  double spread_ = 1;
+  std::string matrix_file_;
+  std::int64_t threads_ = 1;  ///< Of a process.
+  std::int64_t gpus_ = 1;     ///< Of a thread.
+  std::vector<std::int64_t> first_ranks_;
+  std::int64_t devices_of_first_group_ = 0;
   std::size_t results_ = 0;  ///< With those that are left out.
 };
 

@@ -175,11 +175,20 @@ bool is_operation(std::string_view word) { return std::ranges::find(operations, 
 
 }  // namespace nccl_tests
 
+namespace {
+
+std::string_view without_folder(std::string_view program) {
+  const std::size_t slash = program.find_last_of('/');
+  return slash == std::string_view::npos ? program : program.substr(slash + 1);
+}
+
+}  // namespace
+
+bool sends_unequal_blocks(std::string_view program) { return without_folder(program) == "alltoallv_perf"; }
+
 std::optional<std::string> collective_of_program(std::string_view program) {
-  if (const std::size_t slash = program.find_last_of('/'); slash != std::string_view::npos) {
-    program.remove_prefix(slash + 1);
-  }
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> programs = {
+  program = without_folder(program);
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> programs = {
       {{"all_reduce_perf", "all_reduce"},
        {"hypercube_perf", "hypercube"},
        {"reduce_scatter_perf", "reduce_scatter"},
@@ -187,6 +196,7 @@ std::optional<std::string> collective_of_program(std::string_view program) {
        {"broadcast_perf", "broadcast"},
        {"reduce_perf", "reduce"},
        {"alltoall_perf", "all_to_all"},
+       {"alltoallv_perf", "all_to_all"},
        {"gather_perf", "gather"},
        {"scatter_perf", "scatter"},
        {"sendrecv_perf", "send_recv"}}};

@@ -69,6 +69,16 @@ class TextReader {
     }
     tell_collective();
     tell_ranks();
+    const bool is_known = !hints_.traffic.empty();
+    if (!unequal_runs_.empty() && !is_known) {
+      measurements_.warnings.push_back(name_ +
+                                       ": alltoallv_perf's own pattern is assumed, as its output does not say "
+                                       "what it was told: else name what it sent with --matrix");
+    }
+    const std::string traffic = is_known ? hints_.traffic : "spread:1";
+    if (auto given = give_unequal_blocks(measurements_, unequal_runs_, traffic); !given) {
+      return tl::unexpected(given.error());
+    }
     return std::move(measurements_);
   }
 
@@ -169,6 +179,11 @@ class TextReader {
       if (const auto root = parse_whole<std::int64_t>(rest.front()); root && *root >= 0) row.root = rest.front();
       rest.erase(rest.begin());
     }
+    if (times_callers_) {
+      return refuse(
+          "these are times of the calling threads (cputime), which say when a call returned, not when it was done",
+          "measure without -C");
+    }
     rows_in_run_ = true;
     if (head.size == 0) {
       ++empty_rows_;
@@ -231,7 +246,7 @@ class TextReader {
       if (contains(line, start)) begin_run();
     }
     if (contains(line, "Collective test starting")) {
-      if (auto found = collective_of_program(words.back())) collective_ = *found;
+      read_program(words.back());
     }
     if (contains(line, "busbw") && contains(line, "time")) read_heading(words);
     if (contains(line, "-place")) only_in_place_ = !contains(line, "out-of-place");
@@ -245,6 +260,7 @@ class TextReader {
     };
     const auto first = std::ranges::find_if(words, is_time);
     if (first == words.end()) return;
+    times_callers_ = *first == "cputime";
     const auto second = std::find_if(first + 1, words.end(), is_time);
     has_pairs_ = has_pairs_ || second != words.end();
     const auto count = static_cast<std::size_t>(second - first);
@@ -256,16 +272,29 @@ class TextReader {
     const auto rank = std::ranges::find(words, "Rank");
     if (rank == words.end() || rank + 1 == words.end()) return;
     const auto number = parse_whole<std::uint32_t>(*(rank + 1));
-    if (number && *number < max_ranks) ranks_ = std::max(ranks_, *number + 1);
+    if (!number || *number >= max_ranks) return;
+    // With NCCL_TESTS_SPLIT groups run at once, each by itself.
+    const auto group = std::ranges::find(words, "Group");
+    const bool is_other = group != words.end() && group + 1 != words.end() && *(group + 1) != "0";
+    if (!is_other) ++devices_of_first_group_;
+    has_groups_ = has_groups_ || is_other;
+    listed_ranks_ = std::max(listed_ranks_, *number + 1);
+    ranks_ = has_groups_ ? devices_of_first_group_ : listed_ranks_;
+  }
+
+  void read_program(std::string_view program) {
+    const auto found = collective_of_program(program);
+    if (!found) return;
+    collective_ = *found;
+    if (sends_unequal_blocks(program)) unequal_runs_.insert(run_);
   }
 
   /// A line that is no row: the command that was run, or a failure.
   void read_other(std::string_view line, const Words& words) {
     for (const std::string_view word : words) {
-      if (auto found = collective_of_program(word)) {
-        begin_run();
-        collective_ = *found;
-      }
+      if (!collective_of_program(word)) continue;
+      begin_run();
+      read_program(word);
     }
     if (contains(line, "Test NCCL failure") || contains(line, "Test CUDA failure") || contains(line, "Test failure")) {
       warn("the test failed here");
@@ -326,9 +355,9 @@ class TextReader {
     rows_in_run_ = false;
     pending_.reset();
     ++run_;
-    ranks_ = 0;
+    ranks_ = listed_ranks_ = devices_of_first_group_ = 0;
     collective_.clear();
-    counts_error_ = only_in_place_ = false;
+    counts_error_ = only_in_place_ = has_groups_ = times_callers_ = false;
     columns_ = usual_columns;
   }
 
@@ -344,12 +373,17 @@ class TextReader {
   std::size_t line_ = 0;
   std::uint32_t run_ = 0;
   std::uint32_t ranks_ = 0;
+  std::uint32_t listed_ranks_ = 0;
+  std::uint32_t devices_of_first_group_ = 0;
   std::string collective_;
+  std::set<std::uint32_t> unequal_runs_;  // Of alltoallv_perf.
   bool rows_in_run_ = false;
   std::size_t columns_ = usual_columns;  // Of each group.
   std::size_t empty_rows_ = 0;
   std::vector<std::vector<nccl_tests::PrintedRates>> rates_;  // By row.
   bool counts_error_ = false;
+  bool times_callers_ = false;
+  bool has_groups_ = false;
   bool only_in_place_ = false;
   bool has_pairs_ = false;           // Some row has in-place times, or a heading says so.
   std::vector<std::size_t> halves_;  // Lines of rows with other text where in-place times may be.

@@ -23,6 +23,7 @@ namespace {
 constexpr std::string_view zipf_prefix = "zipf:";
 constexpr std::string_view routing_prefix = "routing:";
 constexpr std::string_view pairs_prefix = "pairs:";
+constexpr std::string_view spread_prefix = "spread:";
 constexpr std::int64_t max_pair_weight = std::int64_t{1} << 24U;
 constexpr double max_exponent = 10;
 constexpr std::uint32_t max_experts_of_rank = 1024;
@@ -32,7 +33,7 @@ constexpr std::size_t max_file_bytes = std::size_t{512} << 20U;
 
 Result<std::string> read_whole_file(const std::string& path) {
   constexpr std::string_view forms =
-      "give a matrix's file (CSV, JSON, .npy), zipf:0.7,seed=3, pairs:0-1,2-3 or routing:FILE";
+      "give a matrix's file (CSV, JSON, .npy), zipf:0.7,seed=3, spread:1, pairs:0-1,2-3 or routing:FILE";
   std::error_code status;
   std::ifstream file(path, std::ios::binary);
   if (!file || std::filesystem::is_directory(path, status)) {
@@ -108,6 +109,15 @@ Result<TrafficMatrix> load_zipf(std::string_view text, std::size_t ranks) {
     }
   }
   return zipf_traffic(ranks, law);
+}
+
+Result<TrafficMatrix> load_spread(std::string_view text, std::size_t ranks) {
+  const auto spread = read_value<double>(std::string(text));
+  if (!spread || !(*spread >= 0 && *spread <= 1)) {
+    return fail(ErrorCode::invalid_input, fmt::format("spread:{}: it is no number from 0 to 1", text.substr(0, 60)),
+                "write such as spread:1");
+  }
+  return spread_traffic(ranks, *spread);
 }
 
 Result<TrafficMatrix> load_routing(std::string_view text, std::size_t ranks) {
@@ -211,6 +221,21 @@ TrafficMatrix zipf_traffic(std::size_t ranks, const ZipfTraffic& law) {
   return matrix;
 }
 
+TrafficMatrix spread_traffic(std::size_t ranks, double spread) {
+  ESPALIER_CHECK(ranks > 0 && ranks <= max_matrix_ranks && spread >= 0 && spread <= 1, "a part, for some ranks");
+  TrafficMatrix matrix{ranks, std::vector<std::int64_t>(ranks * ranks, 1), false};
+  if (ranks == 1 || spread == 0) return matrix;
+  const double equal = (1 - spread) * static_cast<double>(ranks - 1);  // Of distances the mean is half of it.
+  const double scale = spread == 1 ? 0.5 : static_cast<double>(1 << 20);
+  for (std::size_t from = 0; from < ranks; ++from) {
+    for (std::size_t to = 0; to < ranks; ++to) {
+      const double distant = 2 * spread * static_cast<double>((to + ranks - from) % ranks);
+      matrix.blocks[from * ranks + to] = std::llround(scale * (equal + distant));
+    }
+  }
+  return matrix;
+}
+
 Result<TrafficMatrix> load_traffic(const std::string& described, std::size_t ranks) {
   if (ranks > max_matrix_ranks) {
     return fail(ErrorCode::too_large,
@@ -221,6 +246,9 @@ Result<TrafficMatrix> load_traffic(const std::string& described, std::size_t ran
     return load_zipf(std::string_view(described).substr(zipf_prefix.size()), ranks);
   if (described.starts_with(pairs_prefix)) {
     return load_pairs(std::string_view(described).substr(pairs_prefix.size()), ranks);
+  }
+  if (described.starts_with(spread_prefix)) {
+    return load_spread(std::string_view(described).substr(spread_prefix.size()), ranks);
   }
   if (described.starts_with(routing_prefix)) {
     return load_routing(std::string_view(described).substr(routing_prefix.size()), ranks);

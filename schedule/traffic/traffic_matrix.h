@@ -42,6 +42,11 @@ struct ZipfTraffic {
 /// Requires: ranks from 1 to max_matrix_ranks; an exponent from 0 to 10; 1 to 1,024 experts.
 TrafficMatrix zipf_traffic(std::size_t ranks, const ZipfTraffic& law);
 
+/// Rank i sends to rank j in proportion to how far behind it j is, (j - i) mod N, mixed with equal blocks: `spread` 1
+/// is distance alone, 0 equal blocks. Every rank sends and receives the same in all. Source: nccl-tests,
+/// src/alltoallv.cu (NCCL_TESTS_ALLTOALLV_SPREAD). Requires: ranks from 1 to max_matrix_ranks, spread from 0 to 1.
+TrafficMatrix spread_traffic(std::size_t ranks, double spread);
+
 /// Which experts tokens go to. A line is one token: its rank, then the experts that it is sent to, each a copy. A first
 /// line with words, "token,rank,expert,expert", names columns; only then a column "token" is left out. Expert e is on
 /// rank e / (experts / ranks).
@@ -54,9 +59,9 @@ struct RoutedTraffic {
 Result<TrafficMatrix> parse_routing(std::string_view text, std::string_view name, std::size_t ranks,
                                     const RoutedTraffic& how);
 
-/// The matrix that a text describes: "zipf:0.7,seed=3,experts=8", "routing:FILE,experts=256,bytes=7168,dedup", or a
-/// matrix's file of at most 512 MiB. Errors: unavailable where it cannot be read; too_large; invalid_input, what is
-/// wrong and where, also where it is for another number of ranks.
+/// The matrix that a text describes: "zipf:0.7,seed=3,experts=8", "spread:1",
+/// "routing:FILE,experts=256,bytes=7168,dedup", or a matrix's file of at most 512 MiB. Errors: unavailable where it
+/// cannot be read; too_large; invalid_input, what is wrong and where, also where it is for another number of ranks.
 Result<TrafficMatrix> load_traffic(const std::string& described, std::size_t ranks);
 
 }  // namespace espalier

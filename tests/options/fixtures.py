@@ -43,6 +43,10 @@ NCCL = """#       size         count      type   redop    root     time   algbw 
      4194304       1048576     float     sum      -1    500.0    8.39   12.58      0
     16777216       4194304     float     sum      -1   1900.0    8.83   13.25      0
 """
+UNEQUAL = "# Collective test starting: alltoallv_perf\n" + "".join(
+    f"#  Rank  {rank} Group  0 Pid  7 on  host device  {rank} [0000:0f:00] GPU\n" for rank in range(4)) + """\
+     1048576        262144     float    none      -1    100.0   10.49    7.86      0
+"""
 # What nvidia-smi topo -m prints of two GPUs and a NIC.
 MATRIX = "\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV4\tPIX\nGPU1\tNV4\t X \tPIX\n"
 # The same below an NVSwitch, with two NICs.
@@ -79,7 +83,7 @@ def make(folder, espalier):
     """Writes all inputs into the folder."""
     folder = pathlib.Path(folder)
     files = {"cluster.yaml": CLUSTER, "other.yaml": CLUSTER.replace("rate: 20", "rate: 11"), "job.yaml": SCENARIO, "step.yaml": TRAINING,
-             "sweep.yaml": SWEEP, "perf.log": NCCL, "questions.jsonl": '{"product": {"rows": 512, "columns": 512, "depth": 512}}\n', "exchanges.csv": "tokens,ranks\n64,2\n128,4\n", "matrix.txt": MATRIX, "switched.txt": SWITCHED, "rings.xml": RINGS, "addresses.json": '[{"route": 0, "connect": "127.0.0.1"}]'}
+             "sweep.yaml": SWEEP, "perf.log": NCCL, "unequal.log": UNEQUAL, "questions.jsonl": '{"product": {"rows": 512, "columns": 512, "depth": 512}}\n', "exchanges.csv": "tokens,ranks\n64,2\n128,4\n", "matrix.txt": MATRIX, "switched.txt": SWITCHED, "rings.xml": RINGS, "addresses.json": '[{"route": 0, "connect": "127.0.0.1"}]'}
     for name in SYSFS:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
     for name, text in {**files, **SYSFS}.items():

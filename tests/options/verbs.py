@@ -200,7 +200,8 @@ VERBS = {
                  "--plan": ["--plan", "plan.json"], "--collective": ["--collective", "all_gather"],
                  "--algorithm": ["-a", "tree"], "--profile": ["--profile", "nccl-hopper"], "--nccl-version": ["--nccl-version", "2.20"], "--paths": ["--paths", "any"], "--protocol": ["--protocol", "ll"],
                  "--ranks": ["--ranks", "gpu[0-2]"], "--parameter": ["-p", "rate=30"], "--csv": ["--csv"],
-                 "--without": ["--without", "gpu3"], "--slow": ["--slow", "gpu0=0.5"]}, {
+                 "--without": ["--without", "gpu3"], "--slow": ["--slow", "gpu0=0.5"], "--matrix": ["--matrix", "spread:0.5"]}, {
+        "unequal": (["cluster.yaml", "unequal.log", "--profile", "nccl-ampere"], {"--collective": "its output says it"}),
         "results": (["predicted.json", "measured.json"], {"--profile": "then A is a machine: shown by 'machine'"}),
         "nccl-tests": (["perf.log", "perf.log"], {"--algorithm": "rows of no named algorithm match any"}),
         "timelines": (["predicted-trace.json", "measured-trace.json", "--svg", "out.svg"],

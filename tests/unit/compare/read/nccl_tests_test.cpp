@@ -1,5 +1,6 @@
 #include "compare/read/nccl_tests.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -351,6 +352,100 @@ TEST(NcclTests, ReadsTheJsonForm) {
   EXPECT_EQ(runs->rows[1].wrong, 2);
   EXPECT_EQ(runs->rows[1].root, "1");
   EXPECT_EQ(runs->warnings.size(), 1U);
+}
+
+/// A -J file of one row, of these devices (rank and group).
+std::string document_of(const char* program, const char* config, const std::vector<std::array<int, 2>>& devices) {
+  std::string text = fmt::format(R"({{"args": ["./{}"], "config": {{{}, "devices": [)", program, config);
+  for (const auto& [rank, group] : devices) {
+    text += fmt::format(R"({}{{"rank": {}, "group": {}}})", rank == devices.front()[0] ? "" : ", ", rank, group);
+  }
+  return text + R"(]}, "results": [{"size": 4096, "count": 1024, "type": "float", "out_of_place": {"time": 70}}]})";
+}
+
+TEST(NcclTests, DevicesOfTheJsonFormAreThoseOfWholeProcesses) {
+  const auto ranks = [](const char* config, const std::vector<std::array<int, 2>>& devices) {
+    const auto runs = read_nccl_tests_json(document_of("all_reduce_perf", config, devices), "out.json", {});
+    EXPECT_TRUE(runs) << runs.error().message;
+    return runs ? runs->rows.at(0).ranks : 0;
+  };
+  EXPECT_EQ(ranks(R"("nthreads": 1, "ngpus": 8)", {{0, 0}}), 8U);
+  EXPECT_EQ(ranks(R"("nthreads": 2, "ngpus": 4)", {{0, 0}, {8, 0}}), 16U);
+  EXPECT_EQ(ranks(R"("nthreads": 1, "ngpus": 8)", {{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}}),
+            8U);
+  EXPECT_EQ(ranks(R"("nthreads": 1, "ngpus": 1)", {{0, 0}, {1, 0}, {2, 1}, {3, 1}}), 2U);
+  EXPECT_EQ(ranks(R"("nthreads": 1, "ngpus": 9223372036854775807)", {{0, 0}}), 4096U);
+}
+
+TEST(NcclTests, GroupsThatRunAtOnceAreOfTheirOwnRanks) {
+  std::string text(two_columns);
+  text.replace(text.find("Rank  1 Group  0"), 16, "Rank  2 Group  1");
+  text.insert(text.find("#\n"),
+              "#  Rank  1 Group  0 Pid  43 on  hosta device  2 [0000:15:00] Some GPU\n"
+              "#  Rank  3 Group  1 Pid  43 on  hosta device  3 [0000:15:00] Some GPU\n");
+  EXPECT_EQ(read(text).rows.at(0).ranks, 2U);
+}
+
+TEST(NcclTests, ACutJsonFormKeepsItsRows) {
+  const auto runs = read_nccl_tests_json(document.substr(0, document.find(R"({"size": 8192)")), "out.json", {});
+  ASSERT_TRUE(runs) << runs.error().message;
+  EXPECT_EQ(runs->rows.size(), 1U);
+  ASSERT_EQ(runs->warnings.size(), 1U);
+  EXPECT_EQ(runs->warnings[0], "out.json:8: the document is cut here: the run may not have ended");
+  const auto empty = read_nccl_tests_json(document.substr(0, document.find(R"({"size": 4096)")), "out.json", {});
+  EXPECT_FALSE(empty);
+}
+
+TEST(NcclTests, TimesOfCallingThreadsAreRefused) {
+  std::string text(two_columns);
+  for (std::size_t at = 0; (at = text.find("   time", at)) != std::string::npos;) text.replace(at, 7, "cputime");
+  EXPECT_EQ(read_nccl_tests_text(text, "run.log", {}).error().message,
+            "run.log:11: these are times of the calling threads (cputime), which say when a call returned, not when it "
+            "was done");
+  std::string json(document);
+  json.replace(json.find("\"time\""), 6, "\"cpu_time\"");
+  EXPECT_EQ(
+      read_nccl_tests_json(json, "out.json", {}).error().message,
+      "out.json:6:31: this is the time of the calling thread: it says when a call returned, not when it was done");
+}
+
+TEST(NcclTests, AlltoallvHasBlocksByDistance) {
+  const std::string text =
+      "# Collective test starting: alltoallv_perf\n"
+      "#  Rank  0 Group  0 Pid  41 on  hosta device  0 [0000:0f:00] Some GPU\n"
+      "#  Rank  1 Group  0 Pid  42 on  hosta device  1 [0000:15:00] Some GPU\n"
+      "     1048576        262144     float    none      -1   100.00   10.49    5.24      0   100.00   10.49    5.24   "
+      " N/A\n";
+  const Measurements assumed = read(text);
+  EXPECT_EQ(assumed.rows.at(0).collective, "all_to_all");
+  EXPECT_EQ(assumed.shares, (std::vector<std::int64_t>{0, 1, 1, 0}));
+  EXPECT_EQ(assumed.warnings.size(), 1U);
+  const Measurements told = read(text, "run.log", {"", "spread:0"});
+  EXPECT_TRUE(told.shares.empty());  // Equal blocks.
+  EXPECT_TRUE(told.warnings.empty());
+  // Beside another program's rows, those of alltoallv are left out.
+  const Measurements beside = read(std::string(two_columns) + text);
+  EXPECT_EQ(beside.rows.size(), 2U);
+  EXPECT_EQ(beside.rows.at(0).collective, "all_reduce");
+  EXPECT_TRUE(beside.shares.empty());
+  EXPECT_EQ(read_nccl_tests_text("# Collective test starting: alltoallv_perf\n 8 2 float none -1 9 1 1 0\n", "a", {})
+                .error()
+                .message,
+            "a:2: rows of alltoallv_perf, and not of how many ranks");
+}
+
+TEST(NcclTests, AlltoallvOfTheJsonFormSaysWhatItWasTold) {
+  std::string text = document_of("alltoallv_perf", R"("nthreads": 1, "ngpus": 3)", {{0, 0}});
+  const auto usual = read_nccl_tests_json(text, "a", {});
+  ASSERT_TRUE(usual) << usual.error().message;
+  EXPECT_EQ(usual->shares, (std::vector<std::int64_t>{0, 1, 2, 2, 0, 1, 1, 2, 0}));
+  EXPECT_TRUE(usual->warnings.empty());
+  text.insert(1, R"("env": ["NCCL_TESTS_ALLTOALLV_SPREAD=0.5"], )");
+  EXPECT_EQ(read_nccl_tests_json(text, "a", {})->shares, (std::vector<std::int64_t>{1, 2, 3, 3, 1, 2, 2, 3, 1}));
+  text.replace(text.find("SPREAD=0.5"), 10, "MATRIX_FILE=/m.txt");
+  EXPECT_EQ(read_nccl_tests_json(text, "a", {}).error().message,
+            "a:1:1: alltoallv_perf sent the blocks of /m.txt, which are not in it");
+  EXPECT_EQ(read_nccl_tests_json(text, "a", {"", "spread:1"})->shares, usual->shares);
 }
 
 TEST(NcclTests, SeesTheFormFromTheContent) {

@@ -158,6 +158,21 @@ TEST(TrafficMatrix, PairsAreBlocksAmongNothing) {
   EXPECT_FALSE(pairs->are_bytes);
 }
 
+/// Distances of three ranks are 0, 1, 2; half of that and half of their mean is 1/2, 1, 3/2.
+TEST(TrafficMatrix, SpreadIsByDistance) {
+  EXPECT_EQ(spread_traffic(3, 1).blocks, (Numbers{0, 1, 2, 2, 0, 1, 1, 2, 0}));
+  EXPECT_EQ(spread_traffic(3, 0).blocks, Numbers(9, 1));
+  EXPECT_EQ(spread_traffic(1, 1).blocks, Numbers{1});
+  Numbers half = spread_traffic(3, 0.5).blocks;
+  const std::int64_t own = half[0];
+  for (std::int64_t& block : half) block /= own;
+  EXPECT_EQ(half, (Numbers{1, 2, 3, 3, 1, 2, 2, 3, 1}));
+  EXPECT_EQ(load_traffic("spread:1", 3)->blocks, spread_traffic(3, 1).blocks);
+  for (const char* wrong : {"spread:", "spread:1.5", "spread:-1", "spread:nan", "spread:x"}) {
+    EXPECT_FALSE(load_traffic(wrong, 3)) << wrong;
+  }
+}
+
 TEST(TrafficMatrix, WrongDescriptionsAreRefused) {
   const auto message = [](const char* described) {
     const auto read = load_traffic(described, 4);
