@@ -25,6 +25,7 @@ constexpr std::array preset_table = {
     Preset{"rtx-pro-6000", none, none, none, mega(63'000), mega(50'000), "RTX PRO 6000"},
     Preset{"mi250", none, mega(50'000), none, mega(31'500), mega(25'000), "MI250"},
     Preset{"mi300x", none, mega(64'000), none, mega(63'000), mega(50'000), "MI300X"},
+    Preset{"mi350x", none, mega(76'800), none, mega(63'000), mega(50'000), "MI350X"},
 };
 
 // The profile of a generation is that of the shipped machines of it (configs/). NVSwitches copy and add from their
@@ -49,6 +50,8 @@ constexpr std::array generations = {
     GpuGeneration{"B300", "103", "nccl-blackwell", true},
     GpuGeneration{"MI250", "gfx90a", ""},
     GpuGeneration{"MI300X", "gfx942", "rccl-mi300x"},
+    GpuGeneration{"MI350X", "gfx950", "rccl-mi300x"},
+    GpuGeneration{"MI355X", "gfx950", "rccl-mi300x"},
 };
 
 struct PciModel {
@@ -57,12 +60,13 @@ struct PciModel {
 };
 // pci.ids.
 constexpr std::array pci_models = {
-    PciModel{"10de:1db1", "V100"},         PciModel{"10de:1db5", "V100"},  PciModel{"10de:1db8", "V100"},
-    PciModel{"10de:20b0", "A100"},         PciModel{"10de:20b2", "A100"},  PciModel{"10de:20b5", "A100"},
-    PciModel{"10de:2684", "RTX 4090"},     PciModel{"10de:2330", "H100"},  PciModel{"10de:2331", "H100"},
-    PciModel{"10de:2335", "H200"},         PciModel{"10de:2901", "B200"},  PciModel{"10de:3182", "B300"},
-    PciModel{"10de:2941", "GB200"},        PciModel{"10de:31c2", "GB300"}, PciModel{"10de:26b9", "L40S"},
-    PciModel{"10de:2bb5", "RTX PRO 6000"}, PciModel{"1002:740c", "MI250"}, PciModel{"1002:74a1", "MI300X"},
+    PciModel{"10de:1db1", "V100"},         PciModel{"10de:1db5", "V100"},   PciModel{"10de:1db8", "V100"},
+    PciModel{"10de:20b0", "A100"},         PciModel{"10de:20b2", "A100"},   PciModel{"10de:20b5", "A100"},
+    PciModel{"10de:2684", "RTX 4090"},     PciModel{"10de:2330", "H100"},   PciModel{"10de:2331", "H100"},
+    PciModel{"10de:2335", "H200"},         PciModel{"10de:2901", "B200"},   PciModel{"10de:3182", "B300"},
+    PciModel{"10de:2941", "GB200"},        PciModel{"10de:31c2", "GB300"},  PciModel{"10de:26b9", "L40S"},
+    PciModel{"10de:2bb5", "RTX PRO 6000"}, PciModel{"1002:740c", "MI250"},  PciModel{"1002:74a1", "MI300X"},
+    PciModel{"1002:74a5", "MI300X"},       PciModel{"1002:75a0", "MI350X"}, PciModel{"1002:75a3", "MI355X"},
 };
 
 struct GpuModel {
@@ -125,12 +129,10 @@ constexpr std::array nvlink_rates = {
     RateOf{"86", {14'062'500'000}}, RateOf{"90", mega(25'000)}, RateOf{"100", mega(50'000)},
     RateOf{"103", mega(50'000)},
 };
-// Data sheets of MI50/MI100 (92 GB/s both ways), MI250 (100), MI300X (128).
+// Data sheets of MI50/MI100 (92 GB/s both ways), MI250 (100), MI300X (128), MI350X and MI355X (153.6).
 constexpr std::array xgmi_rates = {
-    RateOf{"gfx906", mega(46'000)},
-    RateOf{"gfx908", mega(46'000)},
-    RateOf{"gfx90a", mega(50'000)},
-    RateOf{"gfx942", mega(64'000)},
+    RateOf{"gfx906", mega(46'000)}, RateOf{"gfx908", mega(46'000)}, RateOf{"gfx90a", mega(50'000)},
+    RateOf{"gfx942", mega(64'000)}, RateOf{"gfx950", mega(76'800)},
 };
 
 Bandwidth find_rate(std::span<const RateOf> rates, std::string_view what) {

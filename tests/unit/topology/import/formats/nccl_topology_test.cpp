@@ -138,6 +138,7 @@ TEST(NcclTopology, XgmiRatesFollowTheArchitecture) {
            gpu("1", "0:2:0.0", "0:1:0.0") + "</cpu></system>";
   };
   EXPECT_EQ(links(import_good({with("gfx942")}).topology, "gpu0", "gpu1"), "1 x 64 GB/s xgmi");
+  EXPECT_EQ(links(import_good({with("gfx950")}).topology, "gpu0", "gpu1"), "1 x 76.8 GB/s xgmi");
   EXPECT_EQ(links(import_good({with("910")}).topology, "gpu0", "gpu1"), "1 x 50 GB/s xgmi");
   EXPECT_EQ(links(import_good({with("906")}).topology, "gpu0", "gpu1"), "1 x 46 GB/s xgmi");
   // RCCL writes 90 for MI250 and Hygon's cards, 94 for MI300X (rccl issue 1185): these are no H100.
