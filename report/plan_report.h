@@ -85,6 +85,7 @@ struct PlanReport {
   std::vector<Curve> predicted;
   std::vector<FastestAt> fastest;  ///< By size.
   std::vector<CrossoverAt> crossovers;
+  std::vector<std::string> doubts;  ///< Sentences: where measurements lay beside such predictions.
   std::optional<CloseRun> run;
   std::optional<Measured> measured;
   std::vector<ReportTable> assumptions;

@@ -71,6 +71,7 @@ std::vector<std::string> verdict_of(const PlanReport& report) {
   }
   if (!report.fastest.empty() && !best_of(report).busiest.empty())
     sentences.push_back(limits_sentence(best_of(report)));
+  sentences.insert(sentences.end(), report.doubts.begin(), report.doubts.end());
   if (report.measured) {
     sentences.insert(sentences.end(), report.measured->findings.begin(), report.measured->findings.end());
   }

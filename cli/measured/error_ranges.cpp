@@ -63,19 +63,25 @@ Result<SimulationErrors> find_errors(const Simulation& simulation, const forecas
   return errors;
 }
 
-std::string errors_text(const Simulation& simulation) {
+std::vector<std::string> errors_sentences(const Simulation& simulation) {
   const auto& ranges = simulation.errors.by_size;
   if (ranges.empty() || std::ranges::none_of(simulation.algorithms, is_measured)) return {};
-  std::string text;
+  std::vector<std::string> sentences;
   for (std::size_t first = 0; first < ranges.size();) {
     std::size_t last = first;
     const std::string shown = range_text(ranges[first]);
     while (last + 1 < ranges.size() && range_text(ranges[last + 1]) == shown) ++last;
     const bool is_known = ranges[first].of != nullptr;
-    text += fmt::format("# nccl {}: {}{}\n", sizes_text(simulation.sizes[first], simulation.sizes[last]),
-                        is_known ? "nine in ten measurements at " : "", shown);
+    sentences.push_back(fmt::format("nccl {}: {}{}", sizes_text(simulation.sizes[first], simulation.sizes[last]),
+                                    is_known ? "nine in ten measurements at " : "", shown));
     first = last + 1;
   }
+  return sentences;
+}
+
+std::string errors_text(const Simulation& simulation) {
+  std::string text;
+  for (const std::string& sentence : errors_sentences(simulation)) text += "# " + sentence + "\n";
   return text;
 }
 

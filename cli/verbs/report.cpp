@@ -8,6 +8,7 @@
 #include "cli/flags/prediction_flags.h"
 #include "cli/jobs/measured_beside.h"
 #include "cli/jobs/simulate_sizes.h"
+#include "cli/measured/error_ranges.h"
 #include "cli/measured/machine_verdict.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
@@ -210,6 +211,7 @@ OrStop<void> report_on(const Console& console, const CLI::App& command, const Re
   if (!simulation) return tl::unexpected(simulation.error());
   findings.simulation = std::move(*simulation);
   report::PlanReport report = make_report(flags, input, findings.simulation);
+  for (const std::string& sentence : errors_sentences(findings.simulation)) report.doubts.push_back(sentence + ".");
   const auto close_run = find_close_run(flags, findings);
   if (!close_run) return tl::unexpected(close_run.error());
   auto detail = forecast::run_in_detail(**close_run, input.topology, prediction->options);

@@ -155,6 +155,80 @@ TEST(OtherReaders, SmallMessagesOfABandwidthTestAreNoTimesOfOne) {
   EXPECT_DOUBLE_EQ(stream.rows.at(0).seconds, 2e-3);
 }
 
+/// What version 7.4 prints above its tables.
+TEST(OtherReaders, OsuTitlesAreWhatTheySay) {
+  const auto of = [](const std::string& title, const std::string& columns = "# Size  Avg Latency(us)\n65536 10.00\n") {
+    const auto run =
+        read_run("srun -N2 --ntasks-per-node=4 osu_test\n# OSU " + title + " Test v7.4\n" + columns, "f", {});
+    if (!run) return std::string("none");
+    const Measurement& row = std::get<Measurements>(*run).rows.at(0);
+    return row.collective + " " + std::to_string(row.ranks) + " " + std::to_string(row.size.count >> 16);
+  };
+  EXPECT_EQ(of("MPI All-to-All Personalized Exchange Latency"), "all_to_all 8 8");
+  EXPECT_EQ(of("MPI-CUDA All-to-Allv Personalized Exchange Latency"), "all_to_all 8 8");
+  EXPECT_EQ(of("MPI All-to-All Personalized Exchange Persistent Latency"), "all_to_all 8 8");
+  EXPECT_EQ(of("MPI Allgatherv Latency"), "all_gather 8 8");
+  EXPECT_EQ(of("MPI Allreduce Persistent Latency"), "all_reduce 8 1");
+  EXPECT_EQ(of("NCCL Allreduce Latency"), "all_reduce 8 1");
+  EXPECT_EQ(of("MPI Reduce_scatter_block Latency"), "reduce_scatter 8 1");
+  EXPECT_EQ(of("MPI Scatterv Latency"), "scatter 8 8");
+  EXPECT_EQ(of("MPI Latency"), "broadcast 2 1");
+  EXPECT_EQ(of("MPI Latency Persistent"), "broadcast 2 1");
+  EXPECT_EQ(of("MPI_Put Latency"), "broadcast 2 1");
+  EXPECT_EQ(of("MPI_Put Bi-directional Bandwidth"), "send_recv 2 64");
+  const std::string overlapped =
+      "# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n"
+      "# Size           Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)\n65536 30.00 15.00 10.00 "
+      "20\n";
+  EXPECT_EQ(of("MPI Non-blocking Allreduce Latency", overlapped), "all_reduce 8 1");
+  EXPECT_EQ(of("MPI Non-blocking All-to-All Personalized ExchangeLatency", overlapped), "all_to_all 8 8");
+  EXPECT_EQ(of("MPI Non-Blocking Broadcast Latency", overlapped), "broadcast 8 1");
+  for (const char* other : {"MPI Neighborhood Allgather Latency", "MPI Neighborhood Alltoall Latency",
+                            "MPI Multi Latency", "MPI Multi-threaded Latency", "MPI Multiple Bandwidth / Message Rate",
+                            "MPI_Accumulate latency", "MPI_Fetch_and_op latency", "MPI_Get Multi Latency",
+                            "MPI Barrier Latency", "OpenSHMEM Reduce Latency", "UPC Exchange Latency"}) {
+    EXPECT_EQ(of(other), "none") << other;
+  }
+  EXPECT_EQ(
+      why("# OSU MPI Neighborhood Allgather Latency Test v7.4\n# Size  Avg Latency(us)\n8 10.0\n"),
+      "f:1:1: OSU MPI Neighborhood Allgather Latency Test v7.4: neighbours are of a graph, which the text does not "
+      "have | ");
+}
+
+TEST(OtherReaders, OsuTimesOfOverlappedCallsAreTheirOwn) {
+  const Measurements table = rows_of(
+      "# OSU MPI Non-blocking Allreduce Latency Test v7.4\n"
+      "# Size  Overall(us)  Compute(us)  Coll. Init(us)  MPI_Test(us)  MPI_Wait(us)  Pure Comm.(us)  Overlap(%)\n"
+      "65536 30.00 15.00 1.00 0.00 9.00 10.00 20\n");
+  EXPECT_DOUBLE_EQ(table.rows.at(0).seconds, 10e-6);
+}
+
+TEST(OtherReaders, OsuValuesThatCameOutWrongAreSaid) {
+  const Measurements table = rows_of(
+      "# OSU MPI Allreduce Latency Test v7.4\n# Size  Avg Latency(us)  Validation\n8 10.0 Pass\n16 10.0 Fail\n");
+  EXPECT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.warnings, std::vector<std::string>{"f:4: wrong values"});
+}
+
+TEST(OtherReaders, ImbOfOverlappedCallsAndOfOthers) {
+  const Measurements table = rows_of(
+      "#    Intel(R) MPI Benchmarks 2021.7, MPI-NBC part\n# Benchmarking Iallreduce\n# #processes = 4\n"
+      "       #bytes #repetitions t_ovrl[usec] t_pure[usec]  t_CPU[usec]   overlap[%]\n"
+      "         1024         1000        25.00        10.00        12.00        20.00\n"
+      "# Benchmarking Iallgather_pure\n# #processes = 4\n"
+      "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+      "         1024         1000         9.00        11.00        10.00\n"
+      "# Benchmarking Exchange\n# #processes = 4\n"
+      "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec\n"
+      "         1024         1000         9.00        11.00        10.00       409.60\n");
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].collective, "all_reduce");
+  EXPECT_DOUBLE_EQ(table.rows[0].seconds, 10e-6);
+  EXPECT_EQ(table.rows[1].collective, "all_gather");
+  EXPECT_EQ(table.rows[1].size.count, 4 * 1024);
+  EXPECT_EQ(table.warnings, std::vector<std::string>{"f:13: Exchange is not read"});
+}
+
 TEST(OtherReaders, OsuSizesOfOneRankNeedTheNumberOfRanks) {
   const std::string rows = "# OSU MPI Allgather Latency Test v5.9\n# Size  Avg Latency(us)\n1024  10.0\n";
   EXPECT_NE(why(rows).find("f:1:1: sizes of all_gather are of one rank"), std::string::npos) << why(rows);
@@ -299,8 +373,9 @@ TEST(OtherReaders, TheCudaSampleHasARowForEachPair) {
 TEST(OtherReaders, BadRowsAreNamed) {
   EXPECT_EQ(why("# OSU MPI Broadcast Latency Test v5.9\n# Size  Avg Latency(us)\n1024  fast\n"),
             "f:3:1: a row is a size and a time or a rate | ");
-  EXPECT_EQ(why("# OSU MPI Multiple Bandwidth Test v5.9\n"),
-            "f:1:1: the OSU benchmarks printed no row that is read | ");
+  EXPECT_EQ(
+      why("# OSU MPI Multiple Bandwidth Test v5.9\n"),
+      "f:1:1: OSU MPI Multiple Bandwidth Test v5.9: several pairs run at once; osu_bw and osu_latency measure one | ");
   EXPECT_EQ(why("# Benchmarking Bcast\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n 4 1000 1.0 2.0\n"),
             "f:3:1: the row ends before its time | ");
   EXPECT_EQ(why(" #bytes #iterations BW peak[MB/sec] BW average[MB/sec]\n 65536 5000 10\n"),
