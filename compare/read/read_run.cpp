@@ -26,6 +26,7 @@ enum class Kind {
   osu,
   imb,
   perftest,
+  perftest_json,
   nvbandwidth,
   nvbandwidth_json,
   p2p_test,
@@ -37,15 +38,16 @@ enum class Kind {
 
 /// Of several marks in a JSON text the first one decides.
 Kind kind_of_json(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, Kind>, 9> marks = {{{"\"espalier_timeline\"", Kind::chrome_trace},
-                                                                       {"\"nvbandwidth\"", Kind::nvbandwidth_json},
-                                                                       {"\"espalier/results/", Kind::results},
-                                                                       {"\"espalier_schedule\"", Kind::plan},
-                                                                       {"\"espalier\"", Kind::topology},
-                                                                       {"\"nccl_version\"", Kind::nccl_json},
-                                                                       {"\"out_of_place\"", Kind::nccl_json},
-                                                                       {"\"coll_perf\"", Kind::inspector},
-                                                                       {"\"pg_config\"", Kind::flight_recorder}}};
+  constexpr std::array<std::pair<std::string_view, Kind>, 10> marks = {{{"\"espalier_timeline\"", Kind::chrome_trace},
+                                                                        {"\"nvbandwidth\"", Kind::nvbandwidth_json},
+                                                                        {"\"test_info\"", Kind::perftest_json},
+                                                                        {"\"espalier/results/", Kind::results},
+                                                                        {"\"espalier_schedule\"", Kind::plan},
+                                                                        {"\"espalier\"", Kind::topology},
+                                                                        {"\"nccl_version\"", Kind::nccl_json},
+                                                                        {"\"out_of_place\"", Kind::nccl_json},
+                                                                        {"\"coll_perf\"", Kind::inspector},
+                                                                        {"\"pg_config\"", Kind::flight_recorder}}};
   std::size_t first = std::string_view::npos;
   Kind kind = Kind::other;
   for (const auto& [mark, meaning] : marks) {
@@ -140,6 +142,7 @@ Result<RunFile> read_run(std::string_view text, std::string_view name, const Ncc
     case Kind::osu: return widen(read_osu(text, name));
     case Kind::imb: return widen(read_imb(text, name));
     case Kind::perftest: return widen(read_perftest(text, name));
+    case Kind::perftest_json: return widen(read_perftest_json(text, name));
     case Kind::nvbandwidth: return widen(read_nvbandwidth(text, name));
     case Kind::nvbandwidth_json: return widen(read_nvbandwidth_json(text, name));
     case Kind::p2p_test: return widen(read_p2p_test(text, name));

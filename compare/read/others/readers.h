@@ -35,6 +35,8 @@ Result<Measurements> read_imb(std::string_view text, std::string_view name);
 /// ib_write_bw and the others of perftest, bandwidth and latency; MB are 2^20 bytes there. Of bandwidths, and of OSU's,
 /// a row is the stream of all messages that are under way at once.
 Result<Measurements> read_perftest(std::string_view text, std::string_view name);
+/// The same as --out_json writes it, which holds one size.
+Result<Measurements> read_perftest_json(std::string_view text, std::string_view name);
 /// nvbandwidth's matrices of GPU pairs, by copy engines; a row for each pair, with its GPUs as members. Sizes are 512
 /// MiB where no --bufferSize stands in the text.
 Result<Measurements> read_nvbandwidth(std::string_view text, std::string_view name);

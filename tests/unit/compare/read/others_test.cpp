@@ -270,6 +270,39 @@ TEST(OtherReaders, ImbIsReadAsMailAndPagesTurnItsLines) {
   EXPECT_DOUBLE_EQ(table.rows[1].seconds, 22.7e-6);
 }
 
+TEST(OtherReaders, PerftestAsJsonHasOneSize) {
+  const auto document = [](const std::string& test, const std::string& results) {
+    return "{\n\"test_info\": {\n\"test\": \"" + test + "\",\n\"TX_depth\": 32,\n\"Mtu\": 4096\n},\n\"results\": {\n" +
+           results + "}\n}\n";
+  };
+  const std::string gigabits =
+      "\"MsgSize\": 1048576,\n\"n_iterations\": 5000,\n\"BW_peak\": 397.00,\n"
+      "\"BW_average\": 396.50,\n\"MsgRate\": 0.047266\n";
+  const Measurements one = rows_of(document("RDMA_Write_BW_Test", gigabits));
+  ASSERT_EQ(one.rows.size(), 1U);
+  EXPECT_EQ(one.rows[0].collective, "broadcast");
+  EXPECT_EQ(one.rows[0].size.count, 32 << 20);
+  EXPECT_DOUBLE_EQ(one.rows[0].seconds, (32 << 20) / (396.5e9 / 8));
+  const std::string mebibytes = "\"MsgSize\": 1048576,\n\"BW_average\": 47266.00,\n\"MsgRate\": 0.047266\n";
+  const Measurements both = rows_of(document("Send_Bidirectional_BW_Test", mebibytes));
+  EXPECT_EQ(both.rows.at(0).collective, "send_recv");
+  EXPECT_DOUBLE_EQ(both.rows.at(0).seconds, 2 * 32 / 47266.0);
+  const Measurements latency = rows_of(document(
+      "RDMA_Write_Latency_Test", "\"MsgSize\": 8,\n\"t_min\": 1.10,\n\"t_typical\": 1.25,\n\"t_avg\": 1.30\n"));
+  EXPECT_DOUBLE_EQ(latency.rows.at(0).seconds, 1.25e-6);
+  EXPECT_EQ(
+      why(document("RDMA_Write_BW_Test", "\"MsgSize\": 8,\n\"BW_average\": 4.00,\n\"MsgRate\": 0.5\n")),
+      "f:1:1: perftest wrote no result that is read | measure messages of 64 KiB and more: ib_write_bw -s 1048576");
+  EXPECT_EQ(why(document("X", "sl: 1,")).substr(0, 6), "f:8:1:");
+}
+
+TEST(OtherReaders, PerftestByServiceLevelHasAColumnMore) {
+  const Measurements table = rows_of(
+      " #bytes    #sl      #iterations    BW peak[MiB/sec]    BW average[MiB/sec]   MsgRate[Mpps]\n"
+      " 65536    0           5000           2000.00            1000.00                  0.016000\n");
+  EXPECT_DOUBLE_EQ(table.rows.at(0).seconds, 128 * 65536 / (1000.0 * (1 << 20)));
+}
+
 TEST(OtherReaders, ColumnsOfPerftestAreThoseOfItsHeading) {
   // Huawei's hccn_tool has no peak; some print the typical time before the largest.
   const Measurements table = rows_of(
