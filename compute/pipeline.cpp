@@ -96,6 +96,13 @@ std::int64_t PipelineOrder::under_way(std::int64_t place) const {
   return std::min(micro_batches * virtual_stages, forwards_ahead(place) + 1 + put_off);
 }
 
+std::vector<std::int64_t> PipelineOrder::under_way_by_stage(std::int64_t place) const {
+  std::vector<std::int64_t> kept(static_cast<std::size_t>(virtual_stages), 0);
+  const std::int64_t all = under_way(place);
+  for (std::int64_t i = 0; i < all; ++i) ++kept[static_cast<std::size_t>(nth_pass(*this, place, true, i).stage / places)];
+  return kept;
+}
+
 std::vector<Pass> PipelineOrder::passes(std::int64_t place) const {
   const std::int64_t all = micro_batches * virtual_stages, ahead = forwards_ahead(place);
   const bool is_deferred = order == Order::deferred_weights;

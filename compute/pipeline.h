@@ -40,6 +40,8 @@ struct PipelineOrder {
   [[nodiscard]] std::int64_t forwards_ahead(std::int64_t place) const;
   /// Micro-batches of one stage each whose activations a place keeps at once.
   [[nodiscard]] std::int64_t under_way(std::int64_t place) const;
+  /// Those by stage of the place, along the model.
+  [[nodiscard]] std::vector<std::int64_t> under_way_by_stage(std::int64_t place) const;
   /// A place's passes, one after the other. Sources: D. Narayanan et al., SC 2021, section 2.2 (1F1B, interleaved);
   /// Y. Huang et al., "GPipe", NeurIPS 2019; P. Qi et al., "Zero bubble pipeline parallelism", ICLR 2024, section 2.3
   /// (place p puts gradients of weights off by p micro-batches, so that each keeps as much as the first).

@@ -274,10 +274,13 @@ MemoryUse memory_of_place(const TrainingPlan& plan, std::int64_t place) {
   held.replicas = shards;
   held.sharers = plan.shards == Shards::full ? shards : 1;
   held.micro_batches = plan.micro_batches();
-  const auto under_way = static_cast<double>(plan.pipeline_order().under_way(place));
-  const Counted layers = layers_of(plan, place);
-  held.layers = under_way * (layers.dense + layers.sparse);
-  held.dense_layers = under_way * layers.dense;
+  const std::vector<std::int64_t> under_way = plan.pipeline_order().under_way_by_stage(place);
+  for (std::size_t turn = 0; turn < under_way.size(); ++turn) {
+    const Counted layers = layers_of(plan, static_cast<std::int64_t>(turn) * plan.pipeline + place);
+    const auto kept = static_cast<double>(under_way[turn]);
+    held.layers += kept * (layers.dense + layers.sparse);
+    held.dense_layers += kept * layers.dense;
+  }
   held.has_output = place == plan.pipeline - 1;
   held.embedding = place == 0 || held.has_output ? static_cast<double>(plan.model.vocabulary * plan.model.hidden) /
                                                        static_cast<double>(plan.slice.tensor) / held.sharers

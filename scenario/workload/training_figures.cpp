@@ -41,7 +41,12 @@ Held held_at(const TrainingModel& model, std::int64_t place) {
 
 /// Layers whose activations a place keeps at once, each of one micro-batch: one more than the forwards that go ahead.
 std::int64_t layers_under_way(const TrainingModel& model, std::int64_t place) {
-  return model.pipeline_order().under_way(place) * model.layers_of(place);
+  const std::vector<std::int64_t> under_way = model.pipeline_order().under_way_by_stage(place);
+  std::int64_t layers = 0;
+  for (std::size_t turn = 0; turn < under_way.size(); ++turn) {
+    layers += under_way[turn] * model.layers_of(static_cast<std::int64_t>(turn) * model.pipeline + place);
+  }
+  return layers;
 }
 
 /// Of one layer and one micro-batch.

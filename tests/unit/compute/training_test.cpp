@@ -58,6 +58,20 @@ TEST(TrainingStep, ContextRanksExchangeWhatTheyLack) {
   EXPECT_EQ(bytes.exchanged_out, 65536.0 / 4 * 4096 * 2);
 }
 
+/// Five layers in four stages of two places: the first stage has two. Place 0 keeps five passes: three micro-batches of
+/// its first stage, two of its second.
+TEST(TrainingStep, EachStageKeepsItsOwnLayers) {
+  TrainingPlan plan;
+  plan.model = {.layers = 5, .hidden = 1024, .heads = 8};
+  plan.slice = {.sequence = 1024};
+  plan.pipeline = 2;
+  plan.virtual_stages = 2;
+  plan.batch = 8;
+  const double of_layer = kept_bytes(plan.model, plan.slice, plan.software, plan.recompute, true);
+  EXPECT_EQ(plan.pipeline_order().under_way_by_stage(0), (std::vector<std::int64_t>{3, 2}));
+  EXPECT_NEAR(memory_of_place(plan, 0).activations, (3 * 2 + 2 * 1) * of_layer, 1);
+}
+
 /// The optimizer's state of experts is shared by their own replicas.
 TEST(TrainingStep, ExpertsHaveFewerReplicas) {
   TrainingPlan plan;
