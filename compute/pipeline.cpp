@@ -99,7 +99,8 @@ std::int64_t PipelineOrder::under_way(std::int64_t place) const {
 std::vector<std::int64_t> PipelineOrder::under_way_by_stage(std::int64_t place) const {
   std::vector<std::int64_t> kept(static_cast<std::size_t>(virtual_stages), 0);
   const std::int64_t all = under_way(place);
-  for (std::int64_t i = 0; i < all; ++i) ++kept[static_cast<std::size_t>(nth_pass(*this, place, true, i).stage / places)];
+  for (std::int64_t i = 0; i < all; ++i)
+    ++kept[static_cast<std::size_t>(nth_pass(*this, place, true, i).stage / places)];
   return kept;
 }
 

@@ -300,7 +300,7 @@ void add_compare_command(CLI::App& app, Session& session) {
                             "espalier compare sim-trace.json run-trace.json --svg overlay.svg",
                             "espalier compare predicted.json all_reduce_perf.log",
                             "espalier compare dgx-h100 all_reduce_perf.log --profile nccl-hopper",
-                            "espalier compare dgx-h100-x2 all_reduce_perf.log --slow box0.nic0=0.5"}) +
+                            "espalier compare dgx-h100-x4 all_reduce_perf.log --slow box0.nic0=0.5"}) +
                   "\nThe files' kinds are seen from their content. The definitions are in docs/compare.md.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }
