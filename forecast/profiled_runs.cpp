@@ -332,6 +332,9 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
     const auto most = std::max(sent_chunk.count, static_cast<std::int64_t>(largest) / max_sent_chunks);
     chunk.count = std::min(chunk.count, most);
   }
+  // Parts are whole elements: of 65,536 in seven parts some have one more, which is no chunk of its own.
+  const std::int64_t elements = std::max<std::int64_t>(1, (chunk.count - 1) / options_.element_size + 1);
+  if (!options_.pacing.chunk) chunk.count = elements * options_.element_size;
   chunk.count = std::max(chunk.count, options_.element_size);
   auto report = simulate(best, size, {chunk, options_.pacing.ahead.value_or(0)});
   if (!report) return tl::unexpected(report.error());
