@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """How often `espalier diagnose` names what is wrong: tables with faults of known seeds, 2 % of noise on every time.
 
-    tests/accuracy/diagnosis.py ESPALIER [--seeds FROM TO] [--machines NAMES] [--faults 1|2] [--at-least PART]
+    tests/accuracy/diagnosis.py ESPALIER [--seeds FROM TO] [--machines NAMES] [--faults 1|2] [--kinds KINDS] [--keep FOLDER] [--at-least PART]
 
 A fault that no row shows (none is longer or shorter by over 3 %) counts as right when nothing is named. What is named is right when the first suspect is the
 part itself, one that no test tells from it, or says that the measurements would be the same. With two faults both parts must be among the first four; tables
-that would be the same to 3 % without one of them are passed over. Machines are names or files. Exit 1 when less than --at-least is right.
+that would be the same to 3 % without one of them are passed over. Machines are names or files. KINDS are what is drawn from (slow, gone, late, none; one that
+stands twice is drawn twice as often). Tables that FOLDER has are not made again. Exit 1 when less than --at-least is right.
 """
 import argparse
 import collections
@@ -19,22 +20,23 @@ import tempfile
 
 MACHINES = ["dgx1v-nvlink", "dgx1v", "dgx2", "dgx-a100", "mi300x", "dgx-a100-x2", "aws-p4d-x2", "dgx-h100-x4"]
 COLLECTIVES = ["all_reduce", "all_to_all"]
+KINDS = ["slow", "slow", "slow", "gone", "late", "none"]
 NOISE, SHOWS = 0.02, 0.03
 
 
 class Trial:
     """One machine with one fault, and what is said of it."""
 
-    def __init__(self, espalier, folder, machine, seed, faults=1):
-        self.espalier, self.folder, self.machine = espalier, folder, machine
+    def __init__(self, options, folder, machine, seed):
+        self.espalier, self.folder, self.machine = options.espalier, folder, machine
         self.random = random.Random(seed)
-        self.other = None
-        if faults == 2:
-            self.kind, self.delay = "two", 0.0
+        self.other, self.delay = None, 0.0
+        if options.faults == 2:
+            self.kind = "two"
             self.damage_two_parts()
             return
-        self.part, self.damage, self.delay = None, [], 0.0
-        self.kind = self.random.choice(["slow", "slow", "slow", "gone", "late", "none"])
+        self.part, self.damage = None, []
+        self.kind = self.random.choice(options.kinds.split(","))
         if self.kind in ("slow", "gone"):
             self.damage_a_part()
         elif self.kind == "late":
@@ -64,6 +66,16 @@ class Trial:
 
     def simulate(self, collective, damage):
         return self.run("simulate", self.machine, collective, "-a", "nccl", "-b", "64K", "-e", "1G", "-f", "4", *damage)
+
+    def tables(self):
+        """As measure, made once for each folder."""
+        known = pathlib.Path(self.folder, "trial.json")
+        if not known.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            files, shows = self.measure()
+            known.write_text(json.dumps({"machine": self.machine, "kind": self.kind, "damage": self.damage, "files": list(map(str, files)), "shows": shows}))
+        trial = json.loads(known.read_text())
+        return trial["files"], trial["shows"]
 
     def measure(self):
         """The tables' files; none where the collective does not run with that fault. Whether the fault shows in any row."""
@@ -95,30 +107,38 @@ class Trial:
                    for suspect in suspects)
 
 
+def try_all(options, folder):
+    """How many of each kind were tried, and how many of these were right."""
+    machines = options.machines.split(",")
+    right, tried = collections.Counter(), collections.Counter()
+    for seed in range(*options.seeds):
+        trial = Trial(options, folder / f"{options.faults}-{seed}", machines[seed % len(machines)], seed)
+        files, shows = trial.tables()
+        if not files or (options.faults == 2 and not shows):
+            continue
+        diagnosis = trial.run("diagnose", trial.machine, *files)
+        kind = trial.kind if shows or trial.kind == "none" else "unseen"
+        is_right = diagnosis is not None and trial.is_right(diagnosis, shows)
+        tried[kind] += 1
+        right[kind] += is_right
+        if not is_right:
+            said = "failed" if diagnosis is None else [(s["part"], s["kind"], round(s["probability"], 2)) for s in diagnosis["suspects"][:4]]
+            print(f"seed {seed}: {trial.machine} {' '.join(trial.damage) or trial.kind}: {said}", flush=True)
+    return tried, right
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("espalier")
     parser.add_argument("--seeds", type=int, nargs=2, default=[0, 200])
     parser.add_argument("--machines", default=",".join(MACHINES))
     parser.add_argument("--faults", type=int, choices=[1, 2], default=1)
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--keep", type=pathlib.Path)
     parser.add_argument("--at-least", type=float, default=0.95)
     options = parser.parse_args()
-    machines = options.machines.split(",")
-    right, tried = collections.Counter(), collections.Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        for seed in range(*options.seeds):
-            trial = Trial(options.espalier, folder, machines[seed % len(machines)], seed, options.faults)
-            files, shows = trial.measure()
-            if not files or (options.faults == 2 and not shows):
-                continue
-            diagnosis = trial.run("diagnose", trial.machine, *map(str, files))
-            kind = trial.kind if shows or trial.kind == "none" else "unseen"
-            is_right = diagnosis is not None and trial.is_right(diagnosis, shows)
-            tried[kind] += 1
-            right[kind] += is_right
-            if not is_right:
-                said = "failed" if diagnosis is None else [(s["part"], s["kind"], round(s["probability"], 2)) for s in diagnosis["suspects"][:3]]
-                print(f"seed {seed}: {trial.machine} {' '.join(trial.damage) or trial.kind}: {said}", flush=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        tried, right = try_all(options, options.keep or pathlib.Path(scratch))
     print("| fault | tables | right |\n|---|---|---|")
     for kind in ("two",) if options.faults == 2 else ("slow", "gone", "late", "none", "unseen"):
         print(f"| {kind} | {tried[kind]} | {right[kind]} |")
