@@ -99,13 +99,20 @@ std::size_t place_of(const std::vector<Rank>& ranks, Rank rank) {
   return static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
 }
 
+/// The machine where the trees of a rail begin, unless a root says so: another one for each rail. Where there are more
+/// machines than rails, they are spread evenly, if they divide: turning all of them by that many then takes the trees
+/// of each rail to those of the next, and those of the last to the first's.
+std::size_t source_of_rail(std::size_t number, std::size_t rails, std::size_t machines) {
+  return machines > rails && machines % rails == 0 ? number * (machines / rails) : number % machines;
+}
+
 /// The tree of one rail: a binary tree over the machines' leaders, and every machine filled from its leader. The root's
 /// machine is the source of the tree over machines, and the root hands each leader its part.
-bool make_rail_tree(const TreeDemand& demand, BranchMaker& maker, const Rail& rail, std::size_t number, Inside inside,
+bool make_rail_tree(const TreeDemand& demand, BranchMaker& maker, const Rail& rail, std::size_t begin, Inside inside,
                     bool second, SpanningTree& tree) {
   const auto& groups = demand.groups.groups;
   const std::size_t count = groups.size();
-  const std::size_t source = demand.root.is_none() ? number % count : demand.groups.group_of[demand.root.index()];
+  const std::size_t source = demand.root.is_none() ? begin : demand.groups.group_of[demand.root.index()];
   const TwoTree machines = make_two_tree(count);
   for (std::size_t place = 0; place < count; ++place) {
     const std::size_t machine = (source + place) % count;
@@ -167,9 +174,10 @@ SpanningTrees double_trees(const TreeDemand& demand, Inside inside) {
   BranchMaker maker(demand);
   SpanningTrees trees;
   for (std::size_t number = 0; number < rails.size(); ++number) {
+    const std::size_t begin = source_of_rail(number, rails.size(), demand.groups.groups.size());
     for (const bool second : {false, true}) {
       SpanningTree tree;
-      if (!make_rail_tree(demand, maker, rails[number], number, inside, second, tree)) return {};
+      if (!make_rail_tree(demand, maker, rails[number], begin, inside, second, tree)) return {};
       trees.push_back(std::move(tree));
     }
   }

@@ -280,6 +280,22 @@ TEST(Repeats, AreFoundOnShippedMachines) {
   EXPECT_GT(compared.runs, 6);
 }
 
+/// Trees of rails begin in machines that are spread evenly, so that one rail stands for all.
+TEST(Repeats, AreFoundInTreesOfRailsOverManyBoxes) {
+  Compared compared;
+  for (const int count : {8, 12}) {
+    const auto topology = generate_rail_boxes({.boxes = count, .gpus_per_box = 4, .rails = 4, .spines = 0});
+    ASSERT_TRUE(topology);
+    Schedule schedule = plan_by("tree", *topology, CollectiveKind::all_reduce);
+    put_images_together(schedule, *topology);
+    const auto symmetry = find_repeats(schedule, *topology);
+    ASSERT_TRUE(symmetry) << count;
+    EXPECT_EQ(symmetry->times, 4U);
+    expect_same(schedule, *symmetry, *topology, compared);
+  }
+  EXPECT_GT(compared.runs, 20);
+}
+
 /// The same boxes as software finds them: other rates and latencies, and a time per chunk.
 Topology with_software(const Topology& topology) {
   std::vector<Link> links(topology.links().begin(), topology.links().end());
