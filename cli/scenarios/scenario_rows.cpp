@@ -111,7 +111,9 @@ tl::expected<std::optional<ScenarioRow>, ExitCode> run_case(const Console& conso
   const scenario::Scenario& what = loaded->scenario;
   ScenarioRow row = blank_row(*loaded, one);
   if (is_known && is_known(row)) return std::nullopt;
-  const auto report = scenario::run_job(what.job, what.topology, what.disturbances, what.settings);
+  scenario::RunSettings settings = what.settings;
+  settings.compare_with_alone = false;  // No column says it.
+  const auto report = scenario::run_job(what.job, what.topology, what.disturbances, settings);
   if (report) {
     row.figures = {report->elapsed, summarize_ranks(what.job, *report), exposed_by_use(what.job, *report),
                    what.training};

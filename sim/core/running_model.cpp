@@ -1,6 +1,5 @@
 #include "sim/core/running_model.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -31,6 +30,7 @@ RunId RunningModel::add_checked(const CompiledSchedule& compiled, Chunking chunk
     runs_.push_back(std::move(spare_.back()));
     spare_.pop_back();
   }
+  ++under_way_;
   Run& run = *runs_.back();
   run.begin(id, compiled, std::move(chunking), ahead, static_cast<std::uint32_t>(next_order_));
   run.payload_ppm = static_cast<std::uint32_t>(payload_ppm);
@@ -92,10 +92,6 @@ void RunningModel::abort(RunId id) {
 void RunningModel::drop_chunk(Run& run) {
   --run.chunks_moving;
   if (run.is_aborted && run.chunks_moving == 0) let_go(run);
-}
-
-bool RunningModel::has_runs() const {
-  return std::ranges::any_of(runs_, [](const auto& run) { return run != nullptr; });
 }
 
 }  // namespace espalier::sim

@@ -52,7 +52,7 @@ class RunningModel : public Model {
   void let_go_if_over(Run& run) {
     if (run.is_over()) let_go(run);
   }
-  [[nodiscard]] bool has_runs() const;
+  [[nodiscard]] bool has_runs() const { return under_way_ > 0; }
   [[nodiscard]] const Run& run_of(RunId id) const { return *runs_[id.index()]; }
 
   const Network& network_;
@@ -63,13 +63,17 @@ class RunningModel : public Model {
 
  private:
   Run* find_to_enter(RunId id, std::int64_t time);
-  void let_go(Run& run) { spare_.push_back(std::move(runs_[run.id().index()])); }
+  void let_go(Run& run) {
+    spare_.push_back(std::move(runs_[run.id().index()]));
+    --under_way_;
+  }
 
   ModelKind kind_;
   WorkLimit limit_;
   std::vector<std::unique_ptr<Run>> runs_;               // by id; null when over
   std::vector<std::unique_ptr<Run>> spare_;              // over, for use by later ones
   std::map<RunId, std::unique_ptr<History>> histories_;  // of the runs that are recorded
+  std::size_t under_way_ = 0;                            // runs that are not over
   std::uint64_t next_order_ = 0;
 };
 
