@@ -149,17 +149,20 @@ void add_diagnose_command(CLI::App& app, Session& session) {
   flags->profile.add_to(*command);
   command->add_option("--protocol", flags->protocol, "With a profile: simple, ll or ll128 alone")->option_text("NAME");
   add_csv_to(*command, session.console);
-  command->footer(examples({"espalier diagnose dgx-h100-x4 all_reduce_perf.log",
-                            "espalier diagnose dgx-h100-x4 all_reduce.txt alltoall.txt --json",
-                            "espalier diagnose dgx-a100-x2 all_reduce.txt 'one-box.txt@box0.gpu[0-7]'",
-                            "espalier diagnose cluster.yaml measured.json --profile ideal -a ring",
-                            "espalier diagnose dgx-h100 trace.rank0.json trace.rank1.json trace.rank2.json"}) +
-                  "\nEvery single part, and pairs, are held against what was measured (docs/diagnose.md). A machine "
-                  "without suspects\n"
-                  "does what the profile predicts, within the accuracy of such predictions. Where all files are traces "
-                  "of PyTorch's "
-                  "profiler or dumps of\n"
-                  "its flight recorder, of a rank each, it says which rank comes late to which collective instead.");
+  command->footer(
+      examples({"espalier simulate dgx-a100-x2 all_reduce -a nccl --json > measured.json && espalier diagnose "
+                "dgx-a100-x2 measured.json",
+                "espalier diagnose dgx-h100-x4 all_reduce_perf.log",
+                "espalier diagnose dgx-h100-x4 all_reduce.txt alltoall.txt --json",
+                "espalier diagnose dgx-a100-x2 all_reduce.txt 'one-box.txt@box0.gpu[0-7]'",
+                "espalier diagnose cluster.yaml measured.json --profile ideal -a ring",
+                "espalier diagnose dgx-h100 trace.rank0.json trace.rank1.json trace.rank2.json"}) +
+      "\nEvery single part, and pairs, are held against what was measured (docs/diagnose.md). A machine "
+      "without suspects\n"
+      "does what the profile predicts, within the accuracy of such predictions. Where all files are traces "
+      "of PyTorch's "
+      "profiler or dumps of\n"
+      "its flight recorder, of a rank each, it says which rank comes late to which collective instead.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }
 
