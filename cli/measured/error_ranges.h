@@ -23,7 +23,7 @@ Result<std::shared_ptr<const forecast::MeasuredErrors>> shipped_errors();
 Result<SimulationErrors> find_errors(const Simulation& simulation, const forecast::Software& software,
                                      const std::string& version);
 
-/// "nccl from 1 MiB to 64 MiB: nine in ten measurements at 0.84 to 1.29 of it (20 points).", one for each class; none
+/// "nccl from 1 MiB to 64 MiB: nine in ten measurements at 0.84 to 1.29 of it (20 points)", one for each class; none
 /// where nothing is predicted of NCCL under a profile.
 std::vector<std::string> errors_sentences(const Simulation& simulation);
 /// The same as lines under a table.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "base/counted.h"
@@ -65,13 +66,12 @@ class JsonReader {
   /// An entry of "devices" stands for a process and names its first GPU only, so that ranks are entries times GPUs of a
   /// process; where every GPU has an entry, their numbers follow each other. Of the groups that ran at once one counts.
   [[nodiscard]] std::uint32_t rank_count() const {
-    if (first_ranks_.empty()) return 0;
     constexpr std::int64_t max_of_process = 4096;
     const std::int64_t of_process =
         std::clamp<std::int64_t>(threads_, 1, max_of_process) * std::clamp<std::int64_t>(gpus_, 1, max_of_process);
-    const bool is_alone = first_ranks_.size() == 1 || first_ranks_[1] - first_ranks_[0] == of_process;
+    const bool are_processes = entries_ == 1 || first_ranks_[1] - first_ranks_[0] == static_cast<double>(of_process);
     constexpr std::int64_t max_ranks = std::int64_t{1} << 24;
-    return static_cast<std::uint32_t>(std::min(devices_of_first_group_ * (is_alone ? of_process : 1), max_ranks));
+    return static_cast<std::uint32_t>(std::min(entries_of_first_group_ * (are_processes ? of_process : 1), max_ranks));
   }
 
   bool read_document() {
@@ -132,18 +132,18 @@ class JsonReader {
   }
 
   bool read_device() {
-    std::int64_t rank = 0, group = 0;
+    double rank = 0, group = 0;
     std::string_view key;
-    std::string_view ignored;
+    std::string_view value;
     if (!json_.begin_object()) return false;
     while (json_.next_key(key)) {
-      const bool read = key == "rank"    ? json_.read_integer(rank)
-                        : key == "group" ? json_.read_integer(group)
-                                         : json_.read_raw(ignored);
-      if (!read) return false;
+      if (!json_.read_raw(value)) return false;
+      if (key == "rank") rank = number_in(value).value_or(0);
+      if (key == "group") group = number_in(value).value_or(0);
     }
-    first_ranks_.push_back(rank);
-    if (group == 0) ++devices_of_first_group_;
+    if (entries_ < first_ranks_.size()) first_ranks_[entries_] = rank;
+    ++entries_;
+    if (group == 0) ++entries_of_first_group_;
     return !json_.failed();
   }
 
@@ -240,8 +240,9 @@ class JsonReader {
   std::string matrix_file_;
   std::int64_t threads_ = 1;  ///< Of a process.
   std::int64_t gpus_ = 1;     ///< Of a thread.
-  std::vector<std::int64_t> first_ranks_;
-  std::int64_t devices_of_first_group_ = 0;
+  std::size_t entries_ = 0;   ///< Of "devices".
+  std::array<double, 2> first_ranks_ = {};
+  std::int64_t entries_of_first_group_ = 0;
   std::size_t results_ = 0;  ///< With those that are left out.
 };
 

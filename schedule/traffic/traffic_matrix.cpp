@@ -225,8 +225,8 @@ TrafficMatrix spread_traffic(std::size_t ranks, double spread) {
   ESPALIER_CHECK(ranks > 0 && ranks <= max_matrix_ranks && spread >= 0 && spread <= 1, "a part, for some ranks");
   TrafficMatrix matrix{ranks, std::vector<std::int64_t>(ranks * ranks, 1), false};
   if (ranks == 1 || spread == 0) return matrix;
-  const double equal = (1 - spread) * static_cast<double>(ranks - 1);  // Of distances the mean is half of it.
-  const double scale = spread == 1 ? 0.5 : static_cast<double>(1 << 20);
+  const double equal = (1 - spread) * static_cast<double>(ranks - 1);     // Of distances the mean is half of it.
+  const double scale = spread == 1 ? 0.5 : static_cast<double>(1 << 16);  // All sum to less than 2^52.
   for (std::size_t from = 0; from < ranks; ++from) {
     for (std::size_t to = 0; to < ranks; ++to) {
       const double distant = 2 * spread * static_cast<double>((to + ranks - from) % ranks);

@@ -166,6 +166,7 @@ std::string collective_of_imb(std::string_view benchmark) {
   if (benchmark == "Sendrecv") return "send_recv";
   if (benchmark.size() < 2 || benchmark.front() != 'I') return collective_of_mpi(benchmark);
   std::string blocking(benchmark.substr(1, benchmark.find("_pure") - 1));
+  if (blocking.empty()) return {};
   blocking.front() = static_cast<char>(blocking.front() - 'a' + 'A');
   return collective_of_mpi(blocking);
 }

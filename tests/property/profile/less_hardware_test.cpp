@@ -56,9 +56,8 @@ using Times = std::map<std::string, Known>;
 /// What less hardware may gain in the same chunks, as a part. Chunks come in whole numbers and equal parts, so that
 /// fewer channels may fill their pipelines a little better. The rings of a broadcast begin at its root, wherever in
 /// their order that is, and hand on whole chunks: other rings, as a damaged machine has, may meet less in queues on
-/// their way from there, and thin ones hand on less at once (0.21 where mi250-x2 without three cables has seven times
-/// as many).
-double may_gain(CollectiveKind kind) { return has_root(kind) ? 0.25 : 0.05; }
+/// their way from there, and thin ones hand on less at once (0.12 in 2,000 damages).
+double may_gain(CollectiveKind kind) { return has_root(kind) ? 0.15 : 0.05; }
 
 /// What is planned anew may have other trees of the same rate, which take fewer or longer steps.
 constexpr double planned_anew = 0.1;

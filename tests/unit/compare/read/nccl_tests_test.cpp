@@ -375,6 +375,10 @@ TEST(NcclTests, DevicesOfTheJsonFormAreThoseOfWholeProcesses) {
             8U);
   EXPECT_EQ(ranks(R"("nthreads": 1, "ngpus": 1)", {{0, 0}, {1, 0}, {2, 1}, {3, 1}}), 2U);
   EXPECT_EQ(ranks(R"("nthreads": 1, "ngpus": 9223372036854775807)", {{0, 0}}), 4096U);
+  const char* far = R"({"args": ["all_reduce_perf"], "config": {"ngpus": 2, "devices": [{"rank": 9223372036854775807},
+      {"rank": -9223372036854775808}, {"rank": "x", "group": null}]},
+      "results": [{"size": 8, "in_place": {"time": 7}}]})";
+  EXPECT_EQ(read_nccl_tests_json(far, "out.json", {})->rows.at(0).ranks, 3U);
 }
 
 TEST(NcclTests, GroupsThatRunAtOnceAreOfTheirOwnRanks) {

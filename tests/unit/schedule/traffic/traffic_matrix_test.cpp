@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstring>
+#include <numeric>
 
 #include "schedule/collective.h"
 
@@ -168,6 +169,9 @@ TEST(TrafficMatrix, SpreadIsByDistance) {
   for (std::int64_t& block : half) block /= own;
   EXPECT_EQ(half, (Numbers{1, 2, 3, 3, 1, 2, 2, 3, 1}));
   EXPECT_EQ(load_traffic("spread:1", 3)->blocks, spread_traffic(3, 1).blocks);
+  constexpr std::size_t most = 1024;
+  const Numbers many = spread_traffic(most, 0.999).blocks;  // As the largest matrix: a 64th of its sum.
+  EXPECT_LE(std::accumulate(many.begin(), many.end(), std::int64_t{0}), max_matrix_sum / 64);
   for (const char* wrong : {"spread:", "spread:1.5", "spread:-1", "spread:nan", "spread:x"}) {
     EXPECT_FALSE(load_traffic(wrong, 3)) << wrong;
   }
