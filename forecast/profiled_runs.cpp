@@ -50,15 +50,6 @@ Error no_costs(const profile::Profile& profile, const std::string& algorithm) {
           "name another algorithm, protocol or profile"};
 }
 
-/// Whether predictions go by what NCCL's search found. Where it gives up, NCCL takes any order at a rate that says
-/// nothing, and published times are not those of its tuner's picks at that rate; nor was the search held against what
-/// NCCL finds in domains of racks.
-bool decides_picks(const planners::NcclCommunicator& found) {
-  constexpr float min_rate_found = 0.2F;  // GB/s
-  constexpr std::size_t max_held = 16;    // GPUs of a machine.
-  return found.ring.inside >= min_rate_found && found.max_local <= max_held;
-}
-
 }  // namespace
 
 ProfiledRuns::ProfiledRuns(const Topology& topology, const planners::Candidates& candidates, const Options& options)
@@ -244,7 +235,7 @@ Result<double> ProfiledRuns::load_of_trees() {
 /// Null where NCCL's search is not known or does not decide.
 const profile::NcclChoices* ProfiledRuns::choices_of(CollectiveKind kind) {
   std::call_once(connecting_, [&] { communicator_ = profile::communicator_of(topology_, *options_.profile.tuner); });
-  if (!communicator_ || !decides_picks(*communicator_)) return nullptr;
+  if (!communicator_ || !communicator_->is_held()) return nullptr;
   const std::scoped_lock lock(mutex_);
   return &choices_.try_emplace(kind, *communicator_, kind).first->second;
 }

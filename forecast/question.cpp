@@ -7,6 +7,8 @@
 
 #include "forecast/walked_ring.h"
 #include "planners/nccl/nccl.h"
+#include "planners/nccl/search/nccl_box.h"
+#include "profile/nccl_choices.h"
 
 namespace espalier::forecast {
 namespace {
@@ -120,6 +122,11 @@ Result<planners::Candidates> plan(const Question& question, const PlanListener& 
   options.paths = question.paths.value_or(paths_of(question.how.profile));
   options.context.known = question.known;
   options.context.on_round = listener.on_round;
+  std::optional<planners::NcclEra> era;
+  if (question.how.profile != nullptr && question.how.profile->profile.tuner) {
+    era = profile::era_of(*question.how.profile->profile.tuner);
+    options.context.nccl = &*era;
+  }
   options.threads = threads_for(question);
   auto candidates =
       planners::make_candidates(*question.machine, question.collective, planners, options, listener.on_start);

@@ -37,10 +37,14 @@ class BundledNetwork {
   [[nodiscard]] const Topology& planned_on() const { return planned_on_; }
   /// On the network of those paths, with one link for each bundle.
   [[nodiscard]] const PlanningProblem& problem() const { return problem_; }
+  /// The network as its links are reported, to plan on as software does; this one where that is the same.
+  [[nodiscard]] const BundledNetwork& as_reported() const;
   /// What planned_on has in the place of this network, put back.
   [[nodiscard]] Schedule restore_paths(Schedule planned) const;
-  /// planned_on in the order in which such a collective is planned; null where that is its own.
-  [[nodiscard]] const CanonicalNetwork* canonical(const Collective& collective, bool also_unaltered) const;
+  /// planned_on, or all of `topology()` with the paths of software, in the order in which such a collective is planned;
+  /// null where that is its own.
+  [[nodiscard]] const CanonicalNetwork* canonical(const Collective& collective, bool also_unaltered,
+                                                  bool of_machine = false) const;
   /// What is planned for the problem, spread over the strands of its bundles.
   [[nodiscard]] Schedule lift(Schedule planned) const;
   /// Of its bundle's price each strand has the part that it has of the bundle's rate.
@@ -50,6 +54,7 @@ class BundledNetwork {
   struct KnownCanonical {
     Collective collective;
     bool also_unaltered = false;
+    bool of_machine = false;
     std::unique_ptr<const CanonicalNetwork> network;
   };
 
@@ -59,6 +64,8 @@ class BundledNetwork {
   Bundles bundles_;
   std::optional<Topology> bundled_;  ///< Where some links are parallel.
   PlanningProblem problem_;
+  std::optional<Topology> reported_;                           ///< Where it differs.
+  mutable std::unique_ptr<const BundledNetwork> as_reported_;  ///< Made when first asked for.
   mutable std::mutex mutex_;
   mutable std::deque<KnownCanonical> canonical_;  ///< Each made when first asked for.
 };

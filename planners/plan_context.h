@@ -13,6 +13,7 @@
 namespace espalier::planners {
 
 class TreeMemory;
+struct NcclEra;
 struct AllReduceProgram;
 
 /// How far a linear program of a planner or a bound is.
@@ -38,6 +39,7 @@ struct PlanContext {
   /// The program that proves this collective's bound on this network, solved; null where it is not known, or another
   /// proof was found.
   std::shared_ptr<const AllReduceProgram> solution = nullptr;
+  const NcclEra* nccl = nullptr;  ///< Whose search finds NCCL's rings and trees. Null: the best there are.
 };
 
 /// For ColumnLimits::on_round: tells the context's listener in bytes per second, of which one unit of throughput is

@@ -78,20 +78,21 @@ std::vector<RankMap> likely_rank_maps(const BundledNetwork& network, const Sched
   return is_searched ? network.problem().automorphic_ranks() : std::vector<RankMap>();
 }
 
-Result<Schedule> plan_unbounded(const BundledNetwork& network, const Collective& collective, const Planner& planner,
+Result<Schedule> plan_unbounded(const BundledNetwork& actual, const Collective& collective, const Planner& planner,
                                 const PlanContext& context) {
+  const BundledNetwork& network = planner.goes_by_reports ? actual.as_reported() : actual;
   const Topology& topology = network.topology();
   if (auto fits = check_rank_limit(collective); !fits) return tl::unexpected(fits.error());
   if (const auto cut_off = find_unreachable(topology)) {
     return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
                 "add the missing links, or mark nodes that take no part with rank: false");
   }
-  const PlanningOrder order(network, collective, planner.is_canonical);
+  const PlanningOrder order(network, collective, planner.is_canonical, planner.goes_by_reports);
   const BundledNetwork& ordered = order.network();
   auto schedule = planner.plan(ordered.problem(), order.collective(), context);
   if (!schedule) return schedule;
   schedule = order.restore(spread_flows(ordered.lift(*std::move(schedule)), ordered.topology()));
-  put_like_transfers_together(*schedule, network);
+  put_like_transfers_together(*schedule, actual);
   const VerifyReport report = verify(*schedule, topology, 1);
   // Breaches come in the order of the rules: all others hold then.
   if (!report.ok() && report.breaches.front().rule == Rule::S9) {

@@ -45,6 +45,8 @@ struct Planner {
   bool is_canonical = false;
   /// Plans traffic matrices alone; "auto" does not ask it for equal blocks and other collectives.
   bool needs_matrix = false;
+  /// Plans as software does that knows of links what they report (Link::reported).
+  bool goes_by_reports = false;
 
   [[nodiscard]] bool suits(const Collective& collective) const { return !needs_matrix || collective.has_matrix(); }
 };

@@ -28,9 +28,13 @@ namespace espalier::planners {
 class PlanningProblem {
  public:
   /// Not explicit, so that a topology can be planned on as it is. It must outlive the problem.
-  PlanningProblem(const Topology& topology) : topology_(topology) {}
+  PlanningProblem(const Topology& topology) : PlanningProblem(topology, topology) {}
+  /// Made of a machine with the same ranks, which must outlive the problem as well.
+  PlanningProblem(const Topology& topology, const Topology& machine) : topology_(topology), machine_(machine) {}
 
   [[nodiscard]] const Topology& topology() const { return topology_; }
+  /// Before parallel links became one and ways that software does not take were left out.
+  [[nodiscard]] const Topology& machine() const { return machine_; }
   [[nodiscard]] const FlowNetwork& flow_network(Direction direction) const;
   /// The same network, or the one with every link turned round.
   [[nodiscard]] const Topology& topology(Direction direction) const;
@@ -67,6 +71,7 @@ class PlanningProblem {
   };
 
   const Topology& topology_;
+  const Topology& machine_;
   mutable std::recursive_mutex mutex_;
   mutable std::optional<Topology> turned_;
   mutable std::deque<KnownGraph> graphs_;

@@ -103,7 +103,7 @@ std::uint32_t channels_of(const Profile& profile, const Topology& topology, std:
     const Node& tail = topology.node(link.tail);
     const auto host = by_host.find(tail.host);
     if (!is_nic(tail) || host == by_host.end() || kind_of(topology, LinkId(i)) != LinkKind::network) continue;
-    host->second.nics[link.tail] += link.nominal.bytes_per_second;
+    host->second.nics[link.tail] += link.seen_rate().bytes_per_second;
   }
   // All machines open as many as the one that opens fewest.
   std::uint32_t fewest = profile.channels;
@@ -167,9 +167,10 @@ Result<Topology> counted_network(const Topology& topology, const TunerModel& tun
   std::vector<Link> links(topology.links().begin(), topology.links().end());
   for (std::size_t i = 0; i < links.size(); ++i) {
     const auto kind = static_cast<std::size_t>(kind_of(topology, LinkId(i)));
-    const std::int64_t rate = part_of(links[i].nominal.bytes_per_second, tuner.counted_ppm[kind]);
+    const std::int64_t rate = part_of(links[i].seen_rate().bytes_per_second, tuner.counted_ppm[kind]);
     links[i].nominal = {std::max<std::int64_t>(rate, 1)};
     links[i].efficiency_ppm = whole_ppm;
+    links[i].reported = {};
   }
   return Topology::make(topology.name(), std::move(nodes), std::move(links));
 }

@@ -62,7 +62,8 @@ Result<CostedNetwork> make_setting(const Profile& profile, const ProtocolCosts& 
                                    Picoseconds launch, const Topology& topology, std::size_t machines,
                                    std::uint32_t used);
 
-/// The network with its links at the rates that NCCL's tuner counts with, and nothing else on them.
+/// The network with its links at the rates that NCCL's tuner counts with (of those that they report), and nothing else
+/// on them.
 Result<Topology> counted_network(const Topology& topology, const TunerModel& tuner);
 
 /// How many of a rank's channels carry a call of this size: each at least `way.per_channel` of each of `shards` parts;

@@ -250,11 +250,14 @@ class Maker {
 
 }  // namespace
 
-std::optional<planners::NcclCommunicator> communicator_of(const Topology& topology, const TunerModel& tuner) {
+planners::NcclEra era_of(const TunerModel& tuner) {
   constexpr std::array capabilities = {70, 80, 90, 100};
   const double nvlink = static_cast<double>(tuner.counted_ppm[static_cast<std::size_t>(LinkKind::fabric)]) / whole_ppm;
-  return planners::make_communicator(topology,
-                                     {tuner.version, capabilities[static_cast<std::size_t>(tuner.generation)], nvlink});
+  return {tuner.version, capabilities[static_cast<std::size_t>(tuner.generation)], nvlink};
+}
+
+std::optional<planners::NcclCommunicator> communicator_of(const Topology& topology, const TunerModel& tuner) {
+  return planners::make_communicator(topology, era_of(tuner));
 }
 
 NcclChoices::NcclChoices(const NcclCommunicator& communicator, CollectiveKind collective)

@@ -51,6 +51,9 @@ class NcclChoices {
   std::vector<NcclWay> ways_;
 };
 
+/// Which NCCL a profile's tuner is of, on which GPUs.
+planners::NcclEra era_of(const TunerModel& tuner);
+
 /// What NCCL sets up here, by what a profile says of its GPUs; nothing where its rules are not known to hold.
 std::optional<planners::NcclCommunicator> communicator_of(const Topology& topology, const TunerModel& tuner);
 

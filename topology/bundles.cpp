@@ -35,7 +35,7 @@ Topology bundled(const Topology& topology, const Bundles& bundles) {
   for (std::size_t i = 0; i < bundles.count(); ++i) {
     Link link = topology.link(bundles.strands(i).front());
     if (bundles.strands(i).size() > 1) {
-      link.nominal = {0};
+      link.nominal = link.reported = {0};
       link.efficiency_ppm = 1'000'000;
       for (const LinkId strand : bundles.strands(i)) {
         link.nominal.bytes_per_second += topology.link(strand).bandwidth().bytes_per_second;

@@ -20,9 +20,12 @@ struct LinkValues {
   Picoseconds overhead;                     ///< Per-message cost at the sender.
   std::int32_t efficiency_ppm = 1'000'000;  ///< The reachable part of the nominal rate, in millionths.
   std::string link_class;                   ///< Name of its class ("nvlink2"); empty when not given.
+  Bandwidth reported{};                     ///< Of a link that carries less than its port says: that; 0: `nominal`.
 
   /// The rate that planners, bounds and simulation count with: nominal x efficiency, rounded down.
   [[nodiscard]] Bandwidth bandwidth() const;
+  /// The nominal rate that software reads of it.
+  [[nodiscard]] Bandwidth seen_rate() const { return reported.bytes_per_second > 0 ? reported : nominal; }
   friend auto operator<=>(const LinkValues&, const LinkValues&) = default;
 };
 

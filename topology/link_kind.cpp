@@ -1,5 +1,6 @@
 #include "topology/link_kind.h"
 
+#include <map>
 #include <string>
 
 #include "base/check.h"
@@ -34,6 +35,17 @@ LinkKind kind_of(const Topology& topology, LinkId id) {
   if (on_bus(tail) || on_bus(head) || is_called("pcie")) return LinkKind::pcie;
   if (tail.host == head.host && (!tail.host.empty() || (!is_switch(tail) || !is_switch(head)))) return LinkKind::fabric;
   return LinkKind::network;
+}
+
+NvLinks nvlinks_of(const Link& link) {
+  static const std::map<std::string, std::int64_t> rates = {{"nvlink1", 20'000'000'000},
+                                                            {"nvlink2", 25'000'000'000},
+                                                            {"nvlink3", 25'000'000'000},
+                                                            {"nvlink4", 25'000'000'000},
+                                                            {"nvlink5", 50'000'000'000}};
+  const auto rate = rates.find(link.link_class);
+  if (rate == rates.end() || link.nominal.bytes_per_second % rate->second != 0) return {};
+  return {link.nominal.bytes_per_second / rate->second, {rate->second}};
 }
 
 }  // namespace espalier

@@ -27,4 +27,12 @@ bool is_idle(const Topology& topology, LinkId link);
 /// the rest, what joins two switches that say no host or two nodes of different hosts is network, all else fabric.
 LinkKind kind_of(const Topology& topology, LinkId link);
 
+/// The NVLinks that a link stands for: those that lead from the same GPU may be written as one.
+struct NvLinks {
+  std::int64_t count = 0;  ///< 0: it is none of a class "nvlink1" to "nvlink5", or not a whole number of them.
+  Bandwidth each;
+};
+/// Source: NVIDIA's white papers of P100, V100, A100, H100 and Blackwell.
+NvLinks nvlinks_of(const Link& link);
+
 }  // namespace espalier

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "base/check.h"
 #include "base/parse_units.h"
+#include "topology/link_kind.h"
 #include "topology/without.h"
 
 namespace espalier {
@@ -47,6 +50,17 @@ Bandwidth part_of(Bandwidth rate, std::int32_t part_ppm) {
   return {static_cast<std::int64_t>(static_cast<__int128>(rate.bytes_per_second) * part_ppm / whole_ppm)};
 }
 
+/// What software reads of a link that is left a part of its rate.
+Bandwidth seen_at(const Link& link, std::int32_t part_ppm) {
+  const NvLinks links = nvlinks_of(link);
+  if (links.count > 1) {
+    const std::int64_t left = (links.count * part_ppm + whole_ppm - 1) / whole_ppm;
+    return {left * links.each.bytes_per_second};
+  }
+  const bool is_cable_of_unknown = links.count == 0 && link.link_class.find("nvlink") != std::string::npos;
+  return is_cable_of_unknown ? part_of(link.seen_rate(), part_ppm) : link.seen_rate();
+}
+
 }  // namespace
 
 Result<Topology> slow_down(const Topology& topology, std::span<const std::string> texts) {
@@ -66,22 +80,44 @@ Result<Topology> slow_down(const Topology& topology, std::span<const std::string
   }
   std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
   std::vector<Link> links(topology.links().begin(), topology.links().end());
+  bool is_seen = false;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const bool is_limited = nodes[i].bandwidth.bytes_per_second > 0;
     nodes[i].bandwidth = part_of(nodes[i].bandwidth, of_node[i]);
+    is_seen = is_seen || (is_limited && of_node[i] < whole_ppm);
     if (is_limited && nodes[i].bandwidth.bytes_per_second == 0) {
       return fail(ErrorCode::invalid_input, fmt::format("less than a byte per second is left of {}", nodes[i].id));
     }
   }
   for (std::size_t i = 0; i < links.size(); ++i) {
-    links[i].nominal = part_of(links[i].nominal, of_link[i]);
+    if (of_link[i] < whole_ppm) {
+      const Bandwidth before = links[i].seen_rate(), seen = seen_at(links[i], of_link[i]);
+      links[i].nominal = part_of(links[i].nominal, of_link[i]);
+      links[i].reported = seen > links[i].nominal ? seen : Bandwidth{};
+      is_seen = is_seen || seen < before;
+    }
     if (links[i].bandwidth().bytes_per_second > 0) continue;
     return fail(ErrorCode::invalid_input,
                 fmt::format("less than a byte per second is left of {}", topology.link_name(LinkId(i))));
   }
   auto slowed = Topology::make(fmt::format("{} with {}", topology.name(), what), std::move(nodes), std::move(links));
   if (!slowed) return slowed;
-  return std::move(*slowed).as_altered();
+  return is_seen ? std::move(*slowed).as_altered() : std::move(*slowed).as_altered_unseen(topology);
+}
+
+bool has_reported(const Topology& topology) {
+  return std::ranges::any_of(topology.links(), [](const Link& link) { return link.reported.bytes_per_second > 0; });
+}
+
+Topology as_reported(const Topology& topology) {
+  std::vector<Link> links(topology.links().begin(), topology.links().end());
+  for (Link& link : links) {
+    link.nominal = link.seen_rate();
+    link.reported = {};
+  }
+  auto made = Topology::make(topology.name(), {topology.nodes().begin(), topology.nodes().end()}, std::move(links));
+  ESPALIER_CHECK(made.has_value(), "a topology stays one at higher rates");
+  return topology.is_seen_altered() ? std::move(*made).as_altered() : *std::move(made);
 }
 
 }  // namespace espalier

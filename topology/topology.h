@@ -30,10 +30,18 @@ class Topology {
   /// The same, marked as changed on purpose: parts were taken away, slowed down or left out of a network that was whole
   /// as it came. What is planned for it does not depend on its numbers (planners/symmetry/canonical_network.h).
   [[nodiscard]] Topology as_altered() && {
-    is_altered_ = true;
+    is_altered_ = is_seen_altered_ = true;
     return std::move(*this);
   }
   [[nodiscard]] bool is_altered() const { return is_altered_; }
+  /// The same, of which no link's report tells; what reports told of it before still counts.
+  [[nodiscard]] Topology as_altered_unseen(const Topology& before) && {
+    is_altered_ = true;
+    is_seen_altered_ = before.is_seen_altered_;
+    return std::move(*this);
+  }
+  /// Whether it is altered as far as its links report (Link::reported).
+  [[nodiscard]] bool is_seen_altered() const { return is_seen_altered_; }
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::size_t node_count() const { return nodes_.size(); }
@@ -74,6 +82,7 @@ class Topology {
 
   std::string name_;
   bool is_altered_ = false;
+  bool is_seen_altered_ = false;
   std::vector<Node> nodes_;
   std::vector<Link> links_;
   std::vector<NodeId> rank_nodes_;

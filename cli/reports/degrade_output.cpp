@@ -9,6 +9,7 @@
 #include "base/format_units.h"
 #include "cli/output/table.h"
 #include "cli/reports/describe_bound.h"
+#include "topology/link_kind.h"
 
 namespace espalier::cli {
 namespace {
@@ -66,30 +67,20 @@ std::string summary_text(const forecast::Degradation& degradation) {
   return text;
 }
 
-/// NVLinks of that many bytes per second one way are one link of a topology where they lead from the same GPU.
-/// Source: NVIDIA's white papers of P100, V100, A100, H100 and Blackwell.
-const std::map<std::string, std::int64_t> nvlink_rates = {{"nvlink1", 20'000'000'000},
-                                                          {"nvlink2", 25'000'000'000},
-                                                          {"nvlink3", 25'000'000'000},
-                                                          {"nvlink4", 25'000'000'000},
-                                                          {"nvlink5", 50'000'000'000}};
-
 /// "# an nvlink4 cable here is 18 NVLinks of 25 GB/s as one: ..." for each class of cables that are several.
 std::string bundles_text(const forecast::Degradation& degradation, const Topology& topology) {
   std::map<std::string, std::string> notes;
   for (const forecast::Damage& damage : degradation.damages) {
     if (damage.failure.parts.links.empty()) continue;
     const Link& link = topology.link(damage.failure.parts.links.front());
-    const auto rate = nvlink_rates.find(link.link_class);
-    if (rate == nvlink_rates.end() || link.nominal.bytes_per_second % rate->second != 0) continue;
-    const std::int64_t links = link.nominal.bytes_per_second / rate->second;
-    if (links < 2) continue;
+    const NvLinks links = nvlinks_of(link);
+    if (links.count < 2) continue;
     notes.emplace(
         link.link_class,
         fmt::format("# a cable of {} is {} NVLinks of {} as one, and fails with all of them; --slow {}={:.1f}% "
                     "is one of them down\n",
-                    link.link_class, links, format_bandwidth({rate->second}), damage.failure.name,
-                    100 - 100.0 / static_cast<double>(links)));
+                    link.link_class, links.count, format_bandwidth(links.each), damage.failure.name,
+                    100 - 100.0 / static_cast<double>(links.count)));
   }
   std::string text;
   for (const auto& [link_class, note] : notes) text += note;

@@ -6,6 +6,7 @@
 #include "planners/classic/classic.h"
 #include "planners/graph/rank_groups.h"
 #include "planners/nccl/nccl_collnet.h"
+#include "planners/nccl/nccl_found.h"
 #include "planners/nccl/nccl_pxn.h"
 #include "planners/nccl/nccl_sends.h"
 #include "planners/nccl/nccl_trees.h"
@@ -25,13 +26,24 @@ Result<Schedule> plan_pat(const PlanningProblem& problem, const Collective& coll
   return plan_bruck(problem, collective);
 }
 
+/// Over the rings that NCCL's search finds, else over the best there are.
+Result<Schedule> plan_nccl_ring(const PlanningProblem& problem, const Collective& collective,
+                                const PlanContext& context) {
+  if (context.nccl != nullptr && goes_round_rings(collective.kind) &&
+      problem.topology().first_not_relaying().is_none()) {
+    const RingSet found = found_rings(problem, *context.nccl);
+    if (!found.rings.empty()) return schedule_of_rings(problem.topology(), collective, found);
+  }
+  return plan_ring(problem, collective);
+}
+
 Planner canonical(std::string_view name, std::string_view summary, PlanFunction plan) {
-  return {name, summary, std::move(plan), false, true};
+  return {name, summary, std::move(plan), false, true, false, true};
 }
 
 const std::array planners_of_nccl = {
-    canonical("nccl/ring", "NCCL's rings", without_context(plan_ring)),
-    canonical("nccl/tree", "NCCL's double binary trees, chains inside machines", without_context(plan_nccl_tree)),
+    canonical("nccl/ring", "NCCL's rings", plan_nccl_ring),
+    canonical("nccl/tree", "NCCL's double binary trees, chains inside machines", plan_nccl_tree),
     canonical("nccl/nvls", "NCCL's NVLS: one switch copies and adds", without_context(plan_nvls)),
     canonical("nccl/nvls_tree", "NCCL's NVLSTree: NVLS inside machines, trees between them",
               without_context(plan_nvls_tree)),

@@ -10,9 +10,8 @@ namespace espalier::planners {
 
 /// The schedules that NCCL itself would run, by its algorithms:
 ///
-/// - "nccl/ring": the rings of the planner `ring`, one channel in each direction as NCCL's search would find them at
-/// best. All
-///   but gather, scatter, all_to_all and send_recv.
+/// - "nccl/ring": the rings that NCCL's search finds, each channel as much of the data, where the context says whose
+///   search; else those of the planner `ring`. All but gather, scatter, all_to_all and send_recv.
 /// - "nccl/tree": all_reduce up and down double binary trees over machines, one pair per rail, a chain inside each
 ///   machine; on one machine a chain there and one back.
 /// - "nccl/nvls": through one switch that copies and adds, a part of the data by every rank. One machine; all_reduce,

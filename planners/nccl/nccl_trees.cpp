@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "planners/nccl/nccl_found.h"
 #include "planners/tree/branch_maker.h"
 #include "planners/tree/spanning_tree.h"
 #include "schedule/trees/tree_schedule.h"
@@ -88,10 +89,14 @@ Error no_computing_switch() {
 
 }  // namespace
 
-Result<Schedule> plan_nccl_tree(const Topology& topology, const Collective& collective) {
+Result<Schedule> plan_nccl_tree(const PlanningProblem& problem, const Collective& collective,
+                                const PlanContext& context) {
   if (const auto is = check_all_reduce(collective, "tree"); !is) return tl::unexpected(is.error());
+  const Topology& topology = problem.topology();
   const Ground ground(topology, routes_kept);
   SpanningTrees trees;
+  if (context.nccl != nullptr) trees = found_trees(problem.machine(), *context.nccl, ground.demand());
+  if (!trees.empty()) return all_reduce_by(topology, collective, "nccl/tree", trees);
   if (ground.groups.groups.size() == 1) {
     trees = chain(ground.demand());
   } else if (ground.groups.two_levels()) {

@@ -137,19 +137,30 @@ RingSet find_rings(const PlanningProblem& problem) {
   return set.is_best ? set : RingFinder(problem).run();
 }
 
-Result<Schedule> plan_ring(const PlanningProblem& problem, const Collective& collective) {
-  const Topology& topology = problem.topology();
-  switch (collective.kind) {
+bool goes_round_rings(CollectiveKind kind) {
+  switch (kind) {
     case CollectiveKind::all_reduce:
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_gather:
     case CollectiveKind::broadcast:
-    case CollectiveKind::reduce: break;
-    default:
-      return fail(ErrorCode::unsupported,
-                  "ring does not plan " + std::string(to_string(collective.kind)) +
-                      ": its data would pass every rank on the way to one",
-                  "use pairwise for all_to_all and send_recv, flat for gather and scatter");
+    case CollectiveKind::reduce: return true;
+    default: return false;
+  }
+}
+
+Result<Schedule> schedule_of_rings(const Topology& topology, const Collective& collective, const RingSet& set) {
+  const Result<Forest> forest = in_proportion(forest_of_rings(set, collective), collective);
+  if (!forest) return tl::unexpected(forest.error());
+  return schedule_from_trees(collective, topology, "ring", *forest);
+}
+
+Result<Schedule> plan_ring(const PlanningProblem& problem, const Collective& collective) {
+  const Topology& topology = problem.topology();
+  if (!goes_round_rings(collective.kind)) {
+    return fail(ErrorCode::unsupported,
+                "ring does not plan " + std::string(to_string(collective.kind)) +
+                    ": its data would pass every rank on the way to one",
+                "use pairwise for all_to_all and send_recv, flat for gather and scatter");
   }
   if (const Rank rank = topology.first_not_relaying(); !rank.is_none() && topology.rank_count() > 2) {
     return fail(ErrorCode::unsupported,
@@ -163,9 +174,7 @@ Result<Schedule> plan_ring(const PlanningProblem& problem, const Collective& col
                     topology.name() + " along its links",
                 "use packing or tree, which work on every connected graph");
   }
-  const Result<Forest> forest = in_proportion(forest_of_rings(set, collective), collective);
-  if (!forest) return tl::unexpected(forest.error());
-  return schedule_from_trees(collective, topology, "ring", *forest);
+  return schedule_of_rings(topology, collective, set);
 }
 
 }  // namespace espalier::planners

@@ -44,6 +44,12 @@ struct RingSet {
 /// ranks x rails x links of a box.
 RingSet find_rings(const PlanningProblem& problem);
 
+/// Collectives whose data passes every rank: all_reduce, reduce_scatter, all_gather, broadcast and reduce.
+bool goes_round_rings(CollectiveKind kind);
+
+/// One of them over these rings, each with a part of the data in proportion to its rate.
+Result<Schedule> schedule_of_rings(const Topology& topology, const Collective& collective, const RingSet& set);
+
 /// all_reduce, reduce_scatter, all_gather, broadcast and reduce over `find_rings`: each ring carries a part of the data
 /// in proportion to its rate. Between N ranks in one ring all_reduce takes 2(N-1) steps of S/N bytes.
 /// Errors: unsupported for other collectives, or without a cycle through all ranks.

@@ -66,10 +66,13 @@ class CanonicalNetwork {
 /// In which order of nodes a collective is planned on a network: the canonical one, or the network's own.
 class PlanningOrder {
  public:
-  /// The network must outlive it. `also_unaltered` as for CanonicalNetwork.
-  PlanningOrder(const BundledNetwork& asked, const Collective& collective, bool also_unaltered = false)
+  /// The network must outlive it. `also_unaltered` as for CanonicalNetwork, `of_machine` as for
+  /// BundledNetwork::canonical.
+  PlanningOrder(const BundledNetwork& asked, const Collective& collective, bool also_unaltered = false,
+                bool of_machine = false)
       : asked_(asked),
-        canonical_(asked.canonical(collective, also_unaltered)),
+        is_of_machine_(of_machine),
+        canonical_(asked.canonical(collective, also_unaltered, of_machine)),
         network_(canonical_ != nullptr ? canonical_->network() : asked),
         collective_(canonical_ != nullptr ? canonical_->place(collective) : collective) {}
 
@@ -80,7 +83,8 @@ class PlanningOrder {
   [[nodiscard]] Planned restore(Planned planned) const {
     if (canonical_ == nullptr) return planned;
     if constexpr (std::is_same_v<Planned, Schedule>) {
-      return asked_.restore_paths(canonical_->restore(planned));
+      Schedule restored = canonical_->restore(planned);
+      return is_of_machine_ ? restored : asked_.restore_paths(std::move(restored));
     } else {
       return canonical_->restore(std::move(planned));
     }
@@ -88,6 +92,7 @@ class PlanningOrder {
 
  private:
   const BundledNetwork& asked_;
+  bool is_of_machine_;
   const CanonicalNetwork* canonical_;
   const BundledNetwork& network_;
   Collective collective_;

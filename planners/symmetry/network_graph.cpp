@@ -40,8 +40,8 @@ NetworkGraph::Color NetworkGraph::color_of(const Node& node, std::int64_t mark) 
 }
 
 NetworkGraph::Color NetworkGraph::color_of(const Link& link, int what) {
-  // All that there are; the rate counts as it can be reached.
-  const auto& [nominal, latency, overhead, efficiency_ppm, link_class] = link.values();
+  // All that there are; the rate counts as it can be reached, whatever is reported.
+  const auto& [nominal, latency, overhead, efficiency_ppm, link_class, reported] = link.values();
   return {what, link_class, link.bandwidth().bytes_per_second, latency.count, overhead.count};
 }
 

@@ -37,10 +37,20 @@ std::optional<BranchMaker::Choice> BranchMaker::choose(Rank a, Rank b) const {
   return Choice{there, back, std::max(load_with(*there), load_with(*back))};
 }
 
+void BranchMaker::count(const Hop& hop) {
+  for (const LinkId link : hop.links) loads_[link.index()] += share_[link.index()];
+}
+
+const Path* BranchMaker::take_hop(Rank from, Rank to) {
+  const Hop* const hop = choose_hop(from, to);
+  if (hop == nullptr) return nullptr;
+  count(*hop);
+  return &hop->links;
+}
+
 void BranchMaker::take(SpanningTree& tree, Rank a, Rank b, const Choice& choice) {
-  for (const Hop* hop : {choice.there, choice.back}) {
-    for (const LinkId link : hop->links) loads_[link.index()] += share_[link.index()];
-  }
+  count(*choice.there);
+  count(*choice.back);
   tree.branches.push_back({a, b, choice.there->links, choice.back->links});
 }
 

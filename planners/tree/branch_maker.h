@@ -21,6 +21,9 @@ class BranchMaker {
   /// False when one direction has no route.
   bool add(SpanningTree& tree, Rank a, Rank b);
 
+  /// The route of one direction alone; null where there is none.
+  const Path* take_hop(Rank from, Rank to);
+
   /// Grows a tree from ranks[0] over all these ranks: always the branch whose fullest link stays least loaded, of equal
   /// ones the one nearest to where the tree began. False when a rank has no route to the others.
   /// Cost: O(ranks^2) branches looked at per rank.
@@ -37,6 +40,7 @@ class BranchMaker {
   [[nodiscard]] const Hop* choose_hop(Rank from, Rank to) const;
   [[nodiscard]] std::optional<Choice> choose(Rank a, Rank b) const;
   void take(SpanningTree& tree, Rank a, Rank b, const Choice& choice);
+  void count(const Hop& hop);
 
   const LogicalGraph& graph_;
   std::optional<std::size_t> route_;

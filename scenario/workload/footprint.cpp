@@ -137,9 +137,10 @@ std::string shape_of(const Topology& topology) {
                    node.multicast, node.reduction, host, node.rail ? *node.rail : -1);
   }
   for (const Link& link : topology.links()) {
-    const auto& [nominal, latency, overhead, efficiency_ppm, link_class] = link.values();  // All that there are.
-    fmt::format_to(out, "{},{},{},{},{},{},{};", link.tail.value(), link.head.value(), nominal.bytes_per_second,
-                   latency.count, overhead.count, efficiency_ppm, link_class);
+    // All that there are.
+    const auto& [nominal, latency, overhead, efficiency_ppm, link_class, reported] = link.values();
+    fmt::format_to(out, "{},{},{},{},{},{},{},{};", link.tail.value(), link.head.value(), nominal.bytes_per_second,
+                   latency.count, overhead.count, efficiency_ppm, link_class, reported.bytes_per_second);
   }
   return text;
 }

@@ -15,13 +15,13 @@ constexpr std::array<std::string_view, 11> file = {"espalier", "name",  "profile
 constexpr std::array<std::string_view, 8> group = {"id",      "count", "host",   "include",
                                                    "classes", "nodes", "groups", "links"};
 constexpr std::array<std::string_view, 2> include = {"file", "parameters"};
-constexpr std::array<std::string_view, 4> link_class = {"bandwidth", "latency", "overhead", "efficiency"};
+constexpr std::array<std::string_view, 5> link_class = {"bandwidth", "latency", "overhead", "efficiency", "reported"};
 constexpr std::array<std::string_view, 12> node = {
     "id",        "count",     "kind", "rank", "relay", "bandwidth", "reduce_bandwidth",
     "multicast", "reduction", "rail", "host", "model"};
-constexpr std::array<std::string_view, 12> link = {"between",   "from",    "to",       "zip",
-                                                   "all",       "one_way", "count",    "class",
-                                                   "bandwidth", "latency", "overhead", "efficiency"};
+constexpr std::array<std::string_view, 13> link = {"between",  "from",       "to",      "zip",       "all",
+                                                   "one_way",  "count",      "class",   "bandwidth", "latency",
+                                                   "overhead", "efficiency", "reported"};
 constexpr std::array<std::string_view, 5> provenance = {"class", "key", "value", "origin", "source"};
 
 }  // namespace read_keys

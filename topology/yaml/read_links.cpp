@@ -191,6 +191,7 @@ std::optional<Link> read_link(Reading& reading, const Body& body, const Fields& 
   link.latency = own.latency.value_or(inherited->latency.value_or(Picoseconds{}));
   link.overhead = own.overhead.value_or(inherited->overhead.value_or(Picoseconds{}));
   link.efficiency_ppm = own.efficiency_ppm.value_or(inherited->efficiency_ppm.value_or(1'000'000));
+  link.reported = own.reported.value_or(inherited->reported.value_or(Bandwidth{}));
   if (link.bandwidth().bytes_per_second <= 0) {
     fields.error(fields.mark_of("bandwidth"),
                  {read_codes::bad_bandwidth, "bandwidth times efficiency is below one byte per second",
@@ -283,7 +284,7 @@ void read_link_entry(Reading& reading, const Body& body, Value entry) {
 
 LinkClass read_link_values(const Fields& fields) {
   LinkClass values{fields.bandwidth("bandwidth"), fields.latency("latency"), fields.latency("overhead"),
-                   fields.millionths("efficiency")};
+                   fields.millionths("efficiency"), fields.bandwidth("reported")};
   values.is_broken = fields.has("bandwidth") && !values.bandwidth;
   return values;
 }

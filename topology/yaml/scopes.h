@@ -25,6 +25,7 @@ struct LinkClass {
   std::optional<Picoseconds> latency;
   std::optional<Picoseconds> overhead;
   std::optional<std::int32_t> efficiency_ppm;
+  std::optional<Bandwidth> reported;
   bool is_broken = false;               ///< Its bandwidth is written and was refused.
   const IncludeChain* chain = nullptr;  ///< Of the file that defines it.
 };

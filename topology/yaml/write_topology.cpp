@@ -108,6 +108,7 @@ std::string link_map(const Link& link, std::string_view tail, std::string_view h
   map.measure("latency", format_latency(link.latency));
   if (link.overhead.count > 0) map.measure("overhead", format_latency(link.overhead));
   if (link.efficiency_ppm != 1'000'000) map.raw("efficiency", efficiency(link.efficiency_ppm));
+  if (link.reported.bytes_per_second > 0) map.measure("reported", format_bandwidth(link.reported));
   return map.take();
 }
 

@@ -15,7 +15,7 @@ constexpr float no_limit = 5000;  // GB/s
 constexpr double giga = 1e9;
 
 double nominal_rate(const Topology& topology, LinkId link) {
-  return static_cast<double>(topology.link(link).nominal.bytes_per_second) / giga;
+  return static_cast<double>(topology.link(link).seen_rate().bytes_per_second) / giga;
 }
 
 /// What NCCL counts of PCIe: 12 GB/s for sixteen lanes of the third generation, twice that for each further one;
@@ -188,11 +188,15 @@ class NcclBoxMaker {
     }
   }
 
+  [[nodiscard]] std::uint32_t number_of(NodeId gpu) const {
+    if (!box_.era_.numbers_by_name) return static_cast<std::uint32_t>(std::ranges::find(ranks_, gpu) - ranks_.begin());
+    return number_at_end(node(gpu).id).value_or(static_cast<std::uint32_t>(box_.gpus_.size()));
+  }
+
   void add_gpu(NodeId gpu, std::uint32_t parent, float rate) {
     const std::uint32_t place = place_[gpu.index()] = add(Kind::gpu);
     const Rank rank = topology_.rank_of(gpu);
-    const std::uint32_t number = number_at_end(node(gpu).id).value_or(static_cast<std::uint32_t>(box_.gpus_.size()));
-    box_.gpus_.push_back({place, rank, number});
+    box_.gpus_.push_back({place, rank, number_of(gpu)});
     connect_both(place, parent, BoxLink::Kind::pcie, rate);
   }
 

@@ -16,6 +16,7 @@ struct NcclEra {
   std::uint32_t version = 2030;  ///< "2.30" (profile::version_number).
   int capability = 80;           ///< Compute capability of the GPUs, times ten: 70, 80, 90, 100.
   double nvlink = 0.8;           ///< The part of NVLink's nominal rate that it counts.
+  bool numbers_by_name = true;   ///< GPUs are numbered as their names end; else in the order of their ranks.
 };
 
 /// How two devices of a machine are joined, from near to far: through NVLink, through one GPU's NVLinks (nvb), a

@@ -37,6 +37,15 @@ struct NcclCommunicator {
   std::uint32_t nvls_channels = 0;  ///< 0: no NVLS.
   std::vector<NcclRing> rings;      ///< Distinct ones.
   std::vector<NcclTree> trees;
+
+  /// Whether predictions go by it. Where the search gives up, NCCL takes any order at a rate that says nothing, and
+  /// published times are not those of its tuner's picks at that rate; nor was the search held against what NCCL finds
+  /// in domains of racks.
+  [[nodiscard]] bool is_held() const {
+    constexpr float min_rate_found = 0.2F;  // GB/s
+    constexpr std::size_t max_held = 16;    // GPUs of a machine.
+    return ring.inside >= min_rate_found && max_local <= max_held;
+  }
 };
 
 /// Nothing where NCCL's rules are not known to hold: NcclBox::make, machines of more than 16 ranks, and where the

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/networks/real_machines.h"
 #include "topology/yaml/read_topology.h"
 #include "topology/yaml/write_topology.h"
@@ -55,6 +57,40 @@ TEST(SlowDown, TheLastTextAboutALinkCounts) {
   const Topology topology = slowed(pcie_machine(), {"pcie4=0.5", "gpu3-cpu0=1"});
   EXPECT_EQ(rate_of(topology, "gpu3>cpu0"), 24'000'000'000);
   EXPECT_EQ(rate_of(topology, "gpu2>cpu0"), 12'000'000'000);
+}
+
+const Link& link_of(const Topology& topology, const std::string& name) {
+  return topology.link(topology.find_link(name));
+}
+
+TEST(SlowDown, SoftwareReadsWhatAPartSaysOfItself) {
+  const Topology machine = pcie_machine();
+  const Topology slot = slowed(machine, {"gpu0-cpu0=0.25"});
+  EXPECT_EQ(link_of(slot, "gpu0>cpu0").seen_rate().bytes_per_second, 24'000'000'000);
+  EXPECT_EQ(link_of(slot, "gpu1>cpu0").reported.bytes_per_second, 0);
+  EXPECT_TRUE(slot.is_altered());
+  EXPECT_FALSE(slot.is_seen_altered());
+  // Slower again, it still says the same.
+  EXPECT_EQ(link_of(slowed(slot, {"gpu0-cpu0=0.5"}), "gpu0>cpu0").seen_rate().bytes_per_second, 24'000'000'000);
+  const Topology seen = as_reported(slot);
+  EXPECT_FALSE(seen.is_altered());
+  EXPECT_TRUE(std::ranges::equal(seen.links(), machine.links()));
+}
+
+TEST(SlowDown, OfACableOfNvLinksThoseThatAreLeftAreCounted) {
+  const Topology machine = *read_topology_file(ESPALIER_SOURCE_DIR "/configs/dgx-a100.yaml").topology;
+  // A GPU's cable is twelve of 25 GB/s.
+  const Topology half = slowed(machine, {"gpu0-nvswitch=0.5"});
+  EXPECT_EQ(link_of(half, "gpu0>nvswitch").seen_rate().bytes_per_second, 150'000'000'000);
+  EXPECT_TRUE(half.is_seen_altered());
+  const Topology some = slowed(machine, {"gpu0-nvswitch=0.55"});  // 6.6 links.
+  EXPECT_EQ(link_of(some, "gpu0>nvswitch").nominal.bytes_per_second, 165'000'000'000);
+  EXPECT_EQ(link_of(some, "gpu0>nvswitch").seen_rate().bytes_per_second, 175'000'000'000);
+  // One link is there or not.
+  const Topology single = *read_topology_file(ESPALIER_SOURCE_DIR "/configs/dgx2.yaml").topology;
+  const Topology slow = slowed(single, {"gpu1-board0.nvswitch4=0.5"});
+  EXPECT_EQ(link_of(slow, "gpu1>board0.nvswitch4").seen_rate().bytes_per_second, 25'000'000'000);
+  EXPECT_FALSE(slow.is_seen_altered());
 }
 
 TEST(SlowDown, IsWrittenAndReadBack) {

@@ -1,0 +1,112 @@
+#include "planners/nccl/nccl_found.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "planners/nccl/search/nccl_communicator.h"
+#include "planners/tree/branch_maker.h"
+
+namespace espalier::planners {
+namespace {
+
+constexpr Bytes medium_message{1 << 18};
+constexpr std::uint32_t routes_kept = 8;
+
+/// By the order of ranks alone: plans do not go by names (planners/symmetry/canonical_network.h).
+std::optional<NcclCommunicator> find_channels(const Topology& machine, NcclEra era) {
+  era.numbers_by_name = false;
+  auto made = make_communicator(machine, era);
+  if (made && !made->is_held()) made.reset();
+  return made;
+}
+
+/// Those with this channel among what NCCL sets up.
+template <class Kind>
+const Kind& of_channel(const std::vector<Kind>& all, std::uint32_t channel) {
+  return *std::ranges::find_if(
+      all, [&](const Kind& one) { return std::ranges::find(one.channels, channel) != one.channels.end(); });
+}
+
+/// Hops from each to the next and back to the first; none where one has no route.
+std::vector<Path> hops_round(BranchMaker& maker, const std::vector<Rank>& order) {
+  std::vector<Path> hops;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Path* const hop = maker.take_hop(order[i], order[(i + 1) % order.size()]);
+    if (hop == nullptr) return {};
+    hops.push_back(*hop);
+  }
+  return hops;
+}
+
+/// From the root down, so that a branch follows the one that enters its parent.
+bool add_children(BranchMaker& maker, const std::vector<Rank>& parent, SpanningTree& tree) {
+  std::vector<std::vector<Rank>> children(parent.size());
+  for (std::size_t rank = 0; rank < parent.size(); ++rank) {
+    if (parent[rank].is_none()) {
+      tree.centre = Rank(rank);
+    } else {
+      children[parent[rank].index()].emplace_back(rank);
+    }
+  }
+  std::vector<Rank> inside{tree.centre};
+  for (std::size_t i = 0; i < inside.size(); ++i) {
+    for (const Rank child : children[inside[i].index()]) {
+      if (!maker.add(tree, inside[i], child)) return false;
+      inside.push_back(child);
+    }
+  }
+  return inside.size() == parent.size();
+}
+
+bool are_same(const SpanningTree& one, const SpanningTree& two) {
+  const auto ends = [](const Branch& branch) { return std::tie(branch.a, branch.b, branch.there, branch.back); };
+  return one.centre == two.centre && std::ranges::equal(one.branches, two.branches, {}, ends, ends);
+}
+
+}  // namespace
+
+RingSet found_rings(const PlanningProblem& problem, const NcclEra& era) {
+  const auto made = find_channels(problem.machine(), era);
+  if (!made) return {};
+  const Topology& topology = problem.topology();
+  const RankGroups groups = group_domains(topology);
+  const LogicalGraph graph(topology, medium_message, routes_kept);
+  BranchMaker maker({topology, groups, graph, Rank()});
+  RingSet set;
+  // Channels that NCCL opens beyond those it found are the same again.
+  const std::uint32_t channels = std::min(made->channels, static_cast<std::uint32_t>(made->ring.channels));
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    const std::vector<Rank>& order = of_channel(made->rings, channel).order;
+    Ring ring{order, hops_round(maker, order), 1};
+    if (ring.hops.empty()) return {};
+    const auto same = std::ranges::find_if(
+        set.rings, [&](const Ring& known) { return known.order == ring.order && known.hops == ring.hops; });
+    if (same == set.rings.end()) {
+      set.rings.push_back(std::move(ring));
+    } else {
+      ++same->rate;
+    }
+  }
+  return set;
+}
+
+SpanningTrees found_trees(const Topology& machine, const NcclEra& era, const TreeDemand& demand) {
+  const auto made = find_channels(machine, era);
+  if (!made) return {};
+  BranchMaker maker(demand);
+  SpanningTrees trees;
+  const std::uint32_t channels = std::min(made->channels, 2 * static_cast<std::uint32_t>(made->ring.channels));
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    SpanningTree tree;
+    if (!add_children(maker, of_channel(made->trees, channel).parent, tree)) return {};
+    const auto same = std::ranges::find_if(trees, [&](const SpanningTree& known) { return are_same(known, tree); });
+    if (same == trees.end()) {
+      trees.push_back(std::move(tree));
+    } else {
+      ++same->weight;
+    }
+  }
+  return trees;
+}
+
+}  // namespace espalier::planners
