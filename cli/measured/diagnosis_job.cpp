@@ -6,7 +6,9 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <span>
+#include <utility>
 
 #include "base/parallel.h"
 #include "cli/output/progress.h"
@@ -104,16 +106,55 @@ double gap_with(const DiagnosisTables& tables, std::span<const double> predicted
   return gap;
 }
 
-Result<std::vector<double>> predict_healthy(const DiagnosisTables& tables, DiagnosisRuns& runs) {
-  std::vector<double> all;
-  for (const diagnose::Evidence& each : tables.evidence) {
-    std::vector<Bytes> sizes;
-    for (const diagnose::Point& point : each.points) sizes.push_back(point.size);
-    const auto times = runs.predict(each.question, {}, sizes);
-    if (!times) return tl::unexpected(times.error());
-    all.insert(all.end(), times->begin(), times->end());
+using Launches = std::vector<std::unique_ptr<DiagnosisRuns>>;
+
+/// A row as it is to be predicted for one of several launches.
+struct Asked {
+  std::size_t launch = 0, row = 0;
+  const diagnose::Question* question = nullptr;
+  Bytes size;
+};
+
+/// Large sizes first, which take longest.
+std::vector<Asked> asked_of(const DiagnosisTables& tables, std::size_t launches, bool by_smallest) {
+  std::vector<Asked> asked;
+  for (std::size_t launch = 0; launch < launches; ++launch) {
+    std::size_t row = 0;
+    for (const diagnose::Evidence& each : tables.evidence) {
+      const std::size_t used = by_smallest && launch > 0 ? 1 : each.points.size();
+      for (std::size_t i = 0; i < used; ++i) asked.push_back({launch, row + i, &each.question, each.points[i].size});
+      row += each.points.size();
+    }
   }
-  return all;
+  std::ranges::stable_sort(asked, std::ranges::greater(), &Asked::size);
+  return asked;
+}
+
+/// The times of all rows, as by each of these launches, on all cores. `by_smallest`: other launches than the first are
+/// run at the smallest size of each series alone and move the others by as much. Errors: those of the predictions.
+Result<std::vector<std::vector<double>>> predict_healthy(const DiagnosisTables& tables, const Launches& launches,
+                                                         bool by_smallest) {
+  std::vector<std::vector<double>> times(launches.size(), std::vector<double>(tables.rows()));
+  const std::vector<Asked> asked = asked_of(tables, launches.size(), by_smallest);
+  std::mutex mutex;
+  std::optional<Error> error;
+  run_parallel(asked.size(), usable_threads(), [&](std::size_t i) {
+    const Asked& of = asked[i];
+    const auto time = launches[of.launch]->predict(*of.question, {}, std::span(&of.size, 1));
+    const std::scoped_lock lock(mutex);
+    if (time) times[of.launch][of.row] = time->front();
+    if (!time && !error) error = time.error();
+  });
+  if (error) return tl::unexpected(*error);
+  for (std::size_t launch = 1; by_smallest && launch < launches.size(); ++launch) {
+    std::size_t first = 0;
+    for (const diagnose::Evidence& each : tables.evidence) {
+      const double longer = times[launch][first] - times[0][first];
+      for (std::size_t i = 1; i < each.points.size(); ++i) times[launch][first + i] = times[0][first + i] + longer;
+      first += each.points.size();
+    }
+  }
+  return times;
 }
 
 /// How calls were started, where the command line does not say: as fits best what was measured. A launch is no fault;
@@ -121,26 +162,35 @@ Result<std::vector<double>> predict_healthy(const DiagnosisTables& tables, Diagn
 Result<std::unique_ptr<DiagnosisRuns>> runs_that_fit(const Console& console, const Topology& machine,
                                                      const DiagnosisTables& tables,
                                                      const std::shared_ptr<const forecast::Software>& given) {
-  std::unique_ptr<DiagnosisRuns> best;
-  double min_gap = 0, min_late = std::numeric_limits<double>::infinity();
+  Launches launches;
   for (const auto& software : launches_of(given)) {
-    auto runs = std::make_unique<DiagnosisRuns>(machine, software);
-    const auto times = predict_healthy(tables, *runs);
-    if (!times) return tl::unexpected(times.error());
-    constexpr double first = 1e-6, last = 0.1, ratio = 1.1;
-    for (double delay = first; best == nullptr && delay < last; delay *= ratio) {
-      min_late = std::min(min_late, gap_with(tables, *times, delay));
-    }
-    const double gap = gap_with(tables, *times, 0);
+    launches.push_back(launches.empty() ? std::make_unique<DiagnosisRuns>(machine, software)
+                                        : launches.front()->with_launch(software));
+    for (const diagnose::Evidence& each : tables.evidence) launches.front()->bound_per_byte(each.question);  // Plans.
+  }
+  const bool is_large = machine.rank_count() > max_simulated_ranks;
+  const auto times = predict_healthy(tables, launches, is_large);
+  if (!times) return tl::unexpected(times.error());
+  double min_late = std::numeric_limits<double>::infinity();
+  constexpr double first = 1e-6, last = 0.1, ratio = 1.1;
+  for (double delay = first; delay < last; delay *= ratio) {
+    min_late = std::min(min_late, gap_with(tables, times->front(), delay));
+  }
+  std::unique_ptr<DiagnosisRuns>& best = launches.front();
+  double min_gap = gap_with(tables, times->front(), 0);
+  for (std::size_t i = 1; i < launches.size(); ++i) {
+    const double gap = gap_with(tables, (*times)[i], 0);
     constexpr double far_better = 4;
-    if (best != nullptr && (gap >= min_gap || gap > far_better * min_late)) continue;
+    if (gap >= min_gap || gap > far_better * min_late) continue;
     min_gap = gap;
-    best = std::move(runs);
+    std::swap(best, launches[i]);
   }
   if (best->software() != given) {
+    launches.resize(1);
+    if (const auto all = predict_healthy(tables, launches, false); !all) return tl::unexpected(all.error());
     console.note(fmt::format("calls start as of {}, which fits better than {}", best->software()->shown, given->shown));
   }
-  return best;
+  return std::move(best);
 }
 
 /// What tells the first suspect from the parts that measure the same.

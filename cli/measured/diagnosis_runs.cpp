@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/parallel.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/jobs/predict_rows.h"
 #include "planners/planner.h"
@@ -50,11 +51,14 @@ OrStop<std::vector<diagnose::Evidence>> evidence_of(const compare::Measurements&
 }
 
 Result<planners::Candidates> DiagnosisRuns::plan(const Topology& on, const Collective& collective,
-                                                 const std::string& algorithm) {
+                                                 const std::string& algorithm, unsigned threads) const {
   const auto algorithms = parse_algorithms(algorithm, true);
   if (!algorithms) return tl::unexpected(algorithms.error());
-  auto candidates = forecast::plan(
-      {.machine = &on, .collective = collective, .algorithms = *algorithms, .how = {.profile = software_}});
+  auto candidates = forecast::plan({.machine = &on,
+                                    .collective = collective,
+                                    .algorithms = *algorithms,
+                                    .how = {.profile = software_},
+                                    .threads = threads});
   if (candidates && candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
   return candidates;
 }
@@ -62,12 +66,12 @@ Result<planners::Candidates> DiagnosisRuns::plan(const Topology& on, const Colle
 /// Of NCCL's schedules alone no bound is asked: it takes longer than they do, for every way in which a machine may be
 /// damaged.
 Result<planners::Candidates> DiagnosisRuns::plan_again(const Topology& on, const Collective& collective,
-                                                       const std::string& algorithm) {
+                                                       const std::string& algorithm) const {
   const auto algorithms = parse_algorithms(algorithm, true);
   if (!algorithms) return tl::unexpected(algorithms.error());
   const bool is_small = collective.rank_count < planners::min_symmetric_ranks;
   if (!is_small || !std::ranges::all_of(*algorithms, forecast::is_nccl_algorithm)) {
-    return plan(on, collective, algorithm);
+    return plan(on, collective, algorithm, 1);
   }
   const planners::BundledNetwork network(on, forecast::paths_of(software_));
   planners::Candidates candidates;
@@ -80,10 +84,13 @@ Result<planners::Candidates> DiagnosisRuns::plan_again(const Topology& on, const
   return candidates;
 }
 
-Result<DiagnosisRuns::Healthy*> DiagnosisRuns::healthy(const diagnose::Question& question) {
-  const std::scoped_lock lock(mutex_);
-  std::unique_ptr<Healthy>& known = healthy_[question];
-  if (known) return known.get();
+std::unique_ptr<DiagnosisRuns> DiagnosisRuns::with_launch(std::shared_ptr<const forecast::Software> software) const {
+  auto other = std::make_unique<DiagnosisRuns>(machine_, std::move(software));
+  for (const auto& [question, known] : healthy_) other->planned_[question] = known->planned;
+  return other;
+}
+
+Result<DiagnosisRuns::Planned> DiagnosisRuns::plan_healthy(const diagnose::Question& question, bool with_bound) const {
   Result<Topology> machine = machine_;
   if (!question.ranks.empty()) {
     const auto nodes = find_rank_nodes(machine_, question.ranks);
@@ -93,25 +100,52 @@ Result<DiagnosisRuns::Healthy*> DiagnosisRuns::healthy(const diagnose::Question&
   }
   const auto collective = default_collective(question.collective, *machine);
   if (!collective) return tl::unexpected(collective.error());
-  auto candidates = plan(*machine, *collective, question.algorithm);
+  auto candidates = with_bound ? plan(*machine, *collective, question.algorithm, usable_threads())
+                               : plan_again(*machine, *collective, question.algorithm);
   if (!candidates) return tl::unexpected(candidates.error());
-  auto made =
-      std::unique_ptr<Healthy>(new Healthy{*std::move(machine), *collective, *std::move(candidates), {}, {}, {}});
+  return Planned{*std::move(machine), *collective, *std::move(candidates)};
+}
+
+Result<DiagnosisRuns::Healthy*> DiagnosisRuns::healthy(const diagnose::Question& question, bool with_bound) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = healthy_.find(question);
+  if (found != healthy_.end()) return found->second.get();
+  std::shared_ptr<const Planned>& planned = planned_[question];
+  if (planned == nullptr) {
+    auto made = plan_healthy(question, with_bound);
+    if (!made) return tl::unexpected(made.error());
+    planned = std::make_shared<const Planned>(*std::move(made));
+  }
+  auto made = std::make_unique<Healthy>();
+  made->planned = planned;
   forecast::RunOptions options;
   options.profile = software_;
-  made->runs = std::make_unique<forecast::CandidateRuns>(made->machine, made->candidates, options);
-  known = std::move(made);
-  return known.get();
+  made->runs = std::make_unique<forecast::CandidateRuns>(planned->machine, planned->candidates, options);
+  return healthy_.emplace(question, std::move(made)).first->second.get();
 }
 
 Result<const forecast::CandidateRun*> DiagnosisRuns::healthy_run(Healthy& of, const std::string& algorithm,
                                                                  Bytes size) {
-  const std::scoped_lock lock(mutex_);
-  const auto known = of.of_size.find(size.count);
-  if (known != of.of_size.end()) return &known->second;
-  auto run = of.runs->run(algorithm, size);
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto known = of.of_size.find(size.count);
+    if (known != of.of_size.end()) return &known->second;
+  }
+  auto run = of.runs->run(algorithm, size);  // By several threads at once, of which the first one's is kept.
   if (!run) return tl::unexpected(run.error());
+  const std::scoped_lock lock(mutex_);
   return &of.of_size.emplace(size.count, *std::move(run)).first->second;
+}
+
+Result<std::vector<double>> DiagnosisRuns::run_healthy(Healthy& of, const diagnose::Question& question,
+                                                       std::span<const Bytes> sizes) {
+  std::vector<double> times;
+  for (const Bytes size : sizes) {
+    const auto run = healthy_run(of, question.algorithm, predictable_size(size, of.planned->collective));
+    if (!run) return tl::unexpected(run.error());
+    times.push_back((*run)->report.elapsed.seconds());
+  }
+  return times;
 }
 
 Result<std::vector<double>> DiagnosisRuns::run_as_before(Healthy& of, const diagnose::Question& question,
@@ -119,7 +153,7 @@ Result<std::vector<double>> DiagnosisRuns::run_as_before(Healthy& of, const diag
   std::map<AsBefore, std::unique_ptr<forecast::CandidateRuns>> runs;
   std::vector<double> times;
   for (const Bytes asked : sizes) {
-    const Bytes size = predictable_size(asked, of.collective);
+    const Bytes size = predictable_size(asked, of.planned->collective);
     const auto before = healthy_run(of, question.algorithm, size);
     if (!before) return tl::unexpected(before.error());
     const forecast::CandidateRun& run = **before;
@@ -139,7 +173,7 @@ Result<std::vector<double>> DiagnosisRuns::run_as_before(Healthy& of, const diag
         options.pacing.chunk = run.report.chunk;
         options.pacing.ahead = static_cast<std::uint32_t>(run.report.ahead);
       }
-      alike = std::make_unique<forecast::CandidateRuns>(faulty, of.candidates, options);
+      alike = std::make_unique<forecast::CandidateRuns>(faulty, of.planned->candidates, options);
     }
     const auto again = alike->run(run.planner(), size);
     if (!again) return tl::unexpected(again.error());
@@ -150,14 +184,14 @@ Result<std::vector<double>> DiagnosisRuns::run_as_before(Healthy& of, const diag
 
 Result<std::vector<double>> DiagnosisRuns::run_planned_around(const Healthy& of, const diagnose::Question& question,
                                                               const Topology& faulty, std::span<const Bytes> sizes) {
-  const auto candidates = plan_again(faulty, of.collective, question.algorithm);
+  const auto candidates = plan_again(faulty, of.planned->collective, question.algorithm);
   if (!candidates) return tl::unexpected(candidates.error());
   forecast::RunOptions options;
   options.profile = software_;
   forecast::CandidateRuns runs(faulty, *candidates, options);
   std::vector<double> times;
   for (const Bytes size : sizes) {
-    const auto run = runs.run(question.algorithm, predictable_size(size, of.collective));
+    const auto run = runs.run(question.algorithm, predictable_size(size, of.planned->collective));
     if (!run) return tl::unexpected(run.error());
     times.push_back(run->report.elapsed.seconds());
   }
@@ -169,14 +203,17 @@ Result<std::vector<double>> DiagnosisRuns::predict(const diagnose::Question& que
                                                    std::span<const Bytes> sizes) {
   const auto of = healthy(question);
   if (!of) return tl::unexpected(of.error());
-  const auto faulty = diagnose::with_faults((*of)->machine, faults);
+  const auto faulty = diagnose::with_faults((*of)->planned->machine, faults);
   if (!faulty) return tl::unexpected(faulty.error());
-  if (faulty->rank_count() != (*of)->machine.rank_count()) return fail(ErrorCode::infeasible, "a rank is gone");
+  if (faulty->rank_count() != (*of)->planned->machine.rank_count()) {
+    return fail(ErrorCode::infeasible, "a rank is gone");
+  }
   const bool is_planned_around = std::ranges::any_of(faults, [](const diagnose::Fault& fault) {
     return fault.is_planned_around || fault.kind == diagnose::Fault::Kind::gone;
   });
-  auto times = is_planned_around ? run_planned_around(**of, question, *faulty, sizes)
-                                 : run_as_before(**of, question, *faulty, sizes);
+  auto times = faults.empty()      ? run_healthy(**of, question, sizes)
+               : is_planned_around ? run_planned_around(**of, question, *faulty, sizes)
+                                   : run_as_before(**of, question, *faulty, sizes);
   if (!times) return times;
   for (double& time : *times) time += diagnose::delay_of(faults);
   return times;
@@ -187,8 +224,8 @@ const LoadResponse& DiagnosisRuns::response_of(Healthy& of, const forecast::Cand
   const std::pair key(run.candidate, run.setting);
   const auto known = of.responses.find(key);
   if (known != of.responses.end()) return known->second;
-  const Topology& ran_on = run.setting != nullptr ? run.setting->topology : of.machine;
-  return of.responses.emplace(key, LoadResponse(run.candidate->schedule, ran_on, of.machine)).first->second;
+  const Topology& ran_on = run.setting != nullptr ? run.setting->topology : of.planned->machine;
+  return of.responses.emplace(key, LoadResponse(run.candidate->schedule, ran_on, of.planned->machine)).first->second;
 }
 
 Result<std::vector<double>> DiagnosisRuns::estimate(const diagnose::Question& question,
@@ -203,11 +240,11 @@ Result<std::vector<double>> DiagnosisRuns::estimate(const diagnose::Question& qu
   }
   const auto of = healthy(question);
   if (!of) return tl::unexpected(of.error());
-  const auto faulty = diagnose::with_faults((*of)->machine, faults);
+  const auto faulty = diagnose::with_faults((*of)->planned->machine, faults);
   if (!faulty) return tl::unexpected(faulty.error());
   std::vector<double> times;
   for (const Bytes asked : sizes) {
-    const Bytes size = predictable_size(asked, (*of)->collective);
+    const Bytes size = predictable_size(asked, (*of)->planned->collective);
     const auto run = healthy_run(**of, question.algorithm, size);
     if (!run) return tl::unexpected(run.error());
     if (!(*run)->candidate->is_stored()) return fail(ErrorCode::unsupported, "a plan that is not stored");
@@ -219,8 +256,8 @@ Result<std::vector<double>> DiagnosisRuns::estimate(const diagnose::Question& qu
 }
 
 double DiagnosisRuns::bound_per_byte(const diagnose::Question& question) {
-  const auto of = healthy(question);
-  return of ? to_double((*of)->candidates.bound.time_per_byte) : 0;
+  const auto of = healthy(question, true);
+  return of ? to_double((*of)->planned->candidates.bound.time_per_byte) : 0;
 }
 
 }  // namespace espalier::cli

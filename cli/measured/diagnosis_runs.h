@@ -30,6 +30,9 @@ class DiagnosisRuns {
   DiagnosisRuns(const Topology& machine, std::shared_ptr<const forecast::Software> software)
       : machine_(machine), software_(std::move(software)) {}
 
+  /// What is planned so far, under software that starts calls in another way.
+  [[nodiscard]] std::unique_ptr<DiagnosisRuns> with_launch(std::shared_ptr<const forecast::Software> software) const;
+
   [[nodiscard]] const std::shared_ptr<const forecast::Software>& software() const { return software_; }
 
   /// As diagnose::Predict.
@@ -41,15 +44,20 @@ class DiagnosisRuns {
   Result<std::vector<double>> estimate(const diagnose::Question& question, std::span<const diagnose::Fault> faults,
                                        std::span<const Bytes> sizes);
 
-  /// Seconds per byte that no schedule is below on the healthy machine; 0 where none can be said.
+  /// Seconds per byte that no schedule is below on the healthy machine; 0 where none can be said, or where something
+  /// else was asked of this question before.
   double bound_per_byte(const diagnose::Question& question);
 
  private:
-  /// One question on the healthy machine.
-  struct Healthy {
+  /// What may run on the healthy machine, however calls start.
+  struct Planned {
     Topology machine;
     Collective collective;
     planners::Candidates candidates;
+  };
+  /// One question on the healthy machine.
+  struct Healthy {
+    std::shared_ptr<const Planned> planned;
     std::unique_ptr<forecast::CandidateRuns> runs;
     std::map<std::int64_t, forecast::CandidateRun> of_size;
     std::map<std::pair<const planners::Candidate*, const profile::CostedNetwork*>, LoadResponse> responses;
@@ -64,20 +72,26 @@ class DiagnosisRuns {
     friend auto operator<=>(const AsBefore&, const AsBefore&) = default;
   };
 
-  Result<Healthy*> healthy(const diagnose::Question& question);
+  Result<Planned> plan_healthy(const diagnose::Question& question, bool with_bound) const;
+  /// With a bound only where one is asked for first: it may take longer than all else.
+  Result<Healthy*> healthy(const diagnose::Question& question, bool with_bound = false);
   Result<const forecast::CandidateRun*> healthy_run(Healthy& of, const std::string& algorithm, Bytes size);
   const LoadResponse& response_of(Healthy& of, const forecast::CandidateRun& run);
   Result<std::vector<double>> run_as_before(Healthy& of, const diagnose::Question& question, const Topology& faulty,
                                             std::span<const Bytes> sizes);
   Result<std::vector<double>> run_planned_around(const Healthy& of, const diagnose::Question& question,
                                                  const Topology& faulty, std::span<const Bytes> sizes);
-  Result<planners::Candidates> plan(const Topology& on, const Collective& collective, const std::string& algorithm);
+  Result<std::vector<double>> run_healthy(Healthy& of, const diagnose::Question& question,
+                                          std::span<const Bytes> sizes);
+  Result<planners::Candidates> plan(const Topology& on, const Collective& collective, const std::string& algorithm,
+                                    unsigned threads) const;
   Result<planners::Candidates> plan_again(const Topology& on, const Collective& collective,
-                                          const std::string& algorithm);
+                                          const std::string& algorithm) const;
 
   std::mutex mutex_;  ///< Of what is kept of the healthy machine.
   const Topology& machine_;
   std::shared_ptr<const forecast::Software> software_;
+  std::map<diagnose::Question, std::shared_ptr<const Planned>> planned_;
   std::map<diagnose::Question, std::unique_ptr<Healthy>> healthy_;
 };
 

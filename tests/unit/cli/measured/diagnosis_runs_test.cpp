@@ -37,6 +37,27 @@ TEST(DiagnosisRuns, EstimatesAreNearWhatIsSimulated) {
   }
 }
 
+TEST(DiagnosisRuns, AnotherLaunchRunsWhatIsPlanned) {
+  DiagnosisRuns runs(star_of_eight(), nullptr);
+  const diagnose::Question question{"", "all_reduce", "ring"};
+  EXPECT_GT(runs.bound_per_byte(question), 0);
+  constexpr std::array sizes = {Bytes{1 << 14}, Bytes{1 << 24}};
+  const auto other = runs.with_launch(nullptr);
+  EXPECT_EQ(other->bound_per_byte(question), runs.bound_per_byte(question));
+  EXPECT_EQ(*other->predict(question, {}, sizes), *runs.predict(question, {}, sizes));
+}
+
+TEST(DiagnosisRuns, SizesOneByOneAreThoseTogether) {
+  const diagnose::Question question{"", "all_gather", "ring"};
+  constexpr std::array sizes = {Bytes{1 << 14}, Bytes{1 << 20}};
+  DiagnosisRuns at_once(star_of_eight(), nullptr), one_by_one(star_of_eight(), nullptr);
+  const auto all = at_once.predict(question, {}, sizes);
+  ASSERT_TRUE(all);
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    EXPECT_EQ(one_by_one.predict(question, {}, std::span(sizes).subspan(i, 1))->front(), (*all)[i]);
+  }
+}
+
 TEST(DiagnosisRuns, WhatIsPlannedAroundIsNotEstimated) {
   DiagnosisRuns runs(star_of_eight(), nullptr);
   constexpr std::array sizes = {Bytes{1 << 20}};
