@@ -71,19 +71,40 @@ std::string ranks_text(const Topology& machine, const Names& ranks) {
   return named && named->size() == ranks.size() ? text : fmt::format("{}", fmt::join(ranks, ","));
 }
 
+/// A test that may be proposed.
+struct Proposed {
+  Names ranks;
+  std::vector<std::pair<std::string, std::size_t>> alike;  ///< Of parts that it makes the same: one, and how many.
+  std::size_t min_left = 0;                                ///< So many are left at least: those alike.
+};
+
+/// Those first of which least may be left, then those of fewer ranks.
+std::vector<Proposed> propose(const Topology& machine, const std::set<std::string>& parts) {
+  std::vector<Proposed> all;
+  for (Names& ranks : rank_sets(machine)) {
+    const auto test = tested(machine, ranks);
+    if (!test) continue;
+    Proposed& one = all.emplace_back(std::move(ranks));
+    for (const FaultClass& each : find_fault_classes(std::span(&*test, 1))) {
+      std::size_t count = 0;
+      for (const std::string& part : each.parts) count += parts.contains(part) ? 1U : 0U;
+      if (count > 0) one.alike.emplace_back(each.parts.front(), count);
+      one.min_left = std::max(one.min_left, count);
+    }
+  }
+  std::ranges::stable_sort(all, {}, [](const Proposed& one) { return std::pair(one.min_left, one.ranks.size()); });
+  return all;
+}
+
 /// How many of the parts are left at most when the test has shown one of its outcomes; nothing where it cannot be
 /// predicted.
-std::optional<std::size_t> max_left(const Topology& machine, const Names& ranks, const Question& question, Bytes size,
-                                    const std::set<std::string>& parts, Fault fault, const Predict& predict) {
-  const auto test = tested(machine, ranks);
+std::optional<std::size_t> max_left(const Proposed& test, const Question& question, Bytes size, Fault fault,
+                                    const Predict& predict) {
   const auto healthy = predict(question, {}, std::span(&size, 1));
-  if (!test || !healthy) return std::nullopt;
+  if (!healthy) return std::nullopt;
   std::map<long, std::size_t> outcomes;  ///< By how much longer it takes, in steps of 5 %.
-  for (const FaultClass& each : find_fault_classes(std::span(&*test, 1))) {
-    std::size_t count = 0;
-    for (const std::string& part : each.parts) count += parts.contains(part) ? 1U : 0U;
-    if (count == 0) continue;
-    fault.part = each.parts.front();
+  for (const auto& [part, count] : test.alike) {
+    fault.part = part;
     const auto with = predict(question, std::span(&fault, 1), std::span(&size, 1));
     constexpr double step = 0.05;
     const long outcome = with ? std::lround(std::log(with->front() / healthy->front()) / step) : -1;
@@ -100,13 +121,16 @@ std::optional<NextTest> find_next_test(const Topology& machine, std::span<const 
                                        const Question& like, Bytes size, const Predict& predict) {
   const std::set<std::string> of_interest(parts.begin(), parts.end());
   std::optional<NextTest> best;
-  for (const Names& ranks : rank_sets(machine)) {
+  for (const Proposed& test : propose(machine, of_interest)) {
+    const auto is_beaten = [&](std::size_t left) {
+      return left >= of_interest.size() ||
+             (best && std::pair(best->left, best->ranks) <= std::pair(left, test.ranks.size()));
+    };
+    if (is_beaten(test.min_left)) continue;  // Whatever is predicted, which may take long.
     Question question = like;
-    question.ranks = ranks_text(machine, ranks);
-    const auto left = max_left(machine, ranks, question, size, of_interest, fault, predict);
-    if (!left || *left >= of_interest.size()) continue;
-    if (best && (best->left < *left || (best->left == *left && best->ranks <= ranks.size()))) continue;
-    best = NextTest{std::move(question), size, ranks.size(), *left};
+    question.ranks = ranks_text(machine, test.ranks);
+    const auto left = max_left(test, question, size, fault, predict);
+    if (left && !is_beaten(*left)) best = NextTest{std::move(question), size, test.ranks.size(), *left};
   }
   return best;
 }

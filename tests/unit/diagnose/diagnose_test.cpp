@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -193,9 +194,11 @@ groups:
     nodes: [{id: gpu0, kind: gpu}]
     links: [{all: [gpu0, leaf], class: cable}]
 )");
+  std::set<std::string> asked;
   // A collective is as slow as the slowest cable among its ranks.
   const Predict slowest = [&](const Question& question, std::span<const Fault> faults, std::span<const Bytes>) {
     const auto ranks = find_rank_nodes(machine, question.ranks);
+    asked.insert(question.ranks);
     EXPECT_TRUE(ranks);
     double time = 1;
     for (const Fault& fault : faults) {
@@ -211,6 +214,7 @@ groups:
   ASSERT_TRUE(test);
   EXPECT_EQ(test->left, 4U);
   EXPECT_EQ(test->ranks, 4U);
+  EXPECT_EQ(asked.size(), 1U);  // No other test leaves fewer, whatever it would take.
 }
 
 }  // namespace
