@@ -41,8 +41,8 @@ class BundledNetwork {
   [[nodiscard]] const BundledNetwork& as_reported() const;
   /// What planned_on has in the place of this network, put back.
   [[nodiscard]] Schedule restore_paths(Schedule planned) const;
-  /// planned_on, or all of `topology()` with the paths of software, in the order in which such a collective is planned;
-  /// null where that is its own.
+  /// planned_on, or all of `topology()` (without idle GPUs) with the paths of software, in the order in which such a
+  /// collective is planned; null where that is its own.
   [[nodiscard]] const CanonicalNetwork* canonical(const Collective& collective, bool also_unaltered,
                                                   bool of_machine = false) const;
   /// What is planned for the problem, spread over the strands of its bundles.

@@ -17,8 +17,8 @@
 namespace espalier::planners {
 
 /// By node: whether it forwards nothing, whoever plans: it is no rank, and at most one other node is beside it that is
-/// none of these itself. A NIC without its cable is one.
-std::vector<bool> find_dead_ends(const Topology& topology);
+/// none of these itself. A NIC without its cable is one; a GPU that is no rank, where nothing passes those.
+std::vector<bool> find_dead_ends(const Topology& topology, bool passes_idle_gpus = true);
 
 /// A network with nodes, ranks and links in an order that depends on the network alone, without dead ends: networks
 /// that differ in names and numbers alone, such as a machine without one or another of its like cables, become the
