@@ -4,6 +4,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -15,6 +16,7 @@
 #include "planners/symmetry/network_graph.h"
 #include "topology/cables.h"
 #include "topology/link_kind.h"
+#include "topology/without.h"
 
 namespace espalier::planners {
 namespace {
@@ -187,45 +189,15 @@ class RankOrder {
   std::map<Rank, std::vector<std::uint32_t>> distances_;
 };
 
-/// Whether some ranks reach each other through GPUs that are none alone.
-bool needs_idle_gpus(const Topology& topology) {
-  std::vector<bool> is_met(topology.node_count(), false);
-  std::vector<NodeId> open = {topology.node_of(Rank(0))};
-  is_met[open.front().index()] = true;
-  while (!open.empty()) {
-    const NodeId node = open.back();
-    open.pop_back();
-    for (const LinkId link : topology.out_links(node)) {
-      const NodeId next = topology.link(link).head;
-      if (is_met[next.index()] || is_idle_gpu(topology.node(next))) continue;
-      is_met[next.index()] = true;
-      open.push_back(next);
-    }
-  }
-  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
-    if (!is_met[topology.node_of(Rank(i)).index()]) return true;
-  }
-  return false;
-}
-
-Topology without_idle_gpus(const Topology& topology) {
-  std::vector<Node> nodes;
-  std::vector<NodeId> places(topology.node_count());
+/// Nothing where ranks reach each other through GPUs that are no ranks alone, or there are no such GPUs.
+std::optional<Topology> without_idle_gpus(const Topology& topology) {
+  Parts idle;
   for (std::size_t i = 0; i < topology.node_count(); ++i) {
-    if (is_idle_gpu(topology.node(NodeId(i)))) continue;
-    places[i] = NodeId(nodes.size());
-    nodes.push_back(topology.node(NodeId(i)));
+    if (is_idle_gpu(topology.node(NodeId(i)))) idle.nodes.emplace_back(i);
   }
-  std::vector<Link> links;
-  for (std::size_t i = 0; i < topology.link_count(); ++i) {
-    if (is_idle(topology, LinkId(i))) continue;
-    Link& link = links.emplace_back(topology.link(LinkId(i)));
-    link.tail = places[link.tail.index()];
-    link.head = places[link.head.index()];
-  }
-  auto made = Topology::make(topology.name(), std::move(nodes), std::move(links));
-  ESPALIER_CHECK(made.has_value(), "fewer nodes leave a topology one");
-  return *std::move(made);
+  if (idle.nodes.empty()) return std::nullopt;
+  auto rest = without(topology, idle, "idle GPUs");
+  return rest ? std::optional(*std::move(rest)) : std::nullopt;
 }
 
 /// The dead ends that links join, each with the node that is none through which it is reached.
@@ -327,17 +299,17 @@ std::unique_ptr<const CanonicalNetwork> CanonicalNetwork::make(const Topology& t
   const bool is_numbered = collective.kind == CollectiveKind::send_recv || collective.has_matrix();
   if (is_numbered || collective.rank_count < 2 || collective.rank_count > max_ranks) return nullptr;
   if (!is_altered && !also_unaltered) return nullptr;
-  const auto looks_whole = [&](const Topology& seen) {
-    return is_whole(seen) && !(is_altered && has_uneven_nodes(seen));
-  };
-  const bool passes_idle = paths == Paths::any || needs_idle_gpus(topology);
-  if (passes_idle ? looks_whole(topology) : looks_whole(without_idle_gpus(topology))) return nullptr;
-  return std::unique_ptr<const CanonicalNetwork>(new CanonicalNetwork(topology, paths, collective));
+  // Software passes no idle GPUs where there is another way.
+  const auto rest = paths == Paths::software ? without_idle_gpus(topology) : std::nullopt;
+  const Topology& seen = rest ? *rest : topology;
+  if (is_whole(seen) && !(is_altered && has_uneven_nodes(seen))) return nullptr;
+  return std::unique_ptr<const CanonicalNetwork>(new CanonicalNetwork(topology, paths, collective, !rest));
 }
 
-CanonicalNetwork::CanonicalNetwork(const Topology& topology, Paths paths, const Collective& collective)
+CanonicalNetwork::CanonicalNetwork(const Topology& topology, Paths paths, const Collective& collective,
+                                   bool passes_idle_gpus)
     : root_(collective.root), shares_(collective.shares) {
-  const std::vector<bool> is_dead_end = find_dead_ends(topology, paths == Paths::any || needs_idle_gpus(topology));
+  const std::vector<bool> is_dead_end = find_dead_ends(topology, passes_idle_gpus);
   const std::vector<std::uint32_t> numbers = number_nodes(topology, collective, is_dead_end);
   ranks_ = RankOrder(topology, numbers).run();
   std::vector<NodeId> forwarding;

@@ -48,7 +48,7 @@ class CanonicalNetwork {
   [[nodiscard]] std::vector<BoundPrice> restore(std::vector<BoundPrice> prices) const;
 
  private:
-  CanonicalNetwork(const Topology& topology, Paths paths, const Collective& collective);
+  CanonicalNetwork(const Topology& topology, Paths paths, const Collective& collective, bool passes_idle_gpus);
 
   [[nodiscard]] Rank end_of(Rank end) const;
   [[nodiscard]] std::vector<SliceId> place_slices(const Schedule& planned, Schedule& restored) const;
