@@ -9,16 +9,27 @@ namespace espalier::sim {
 RunningModel::RunningModel(ModelKind kind, const Network& network, const Conditions& conditions)
     : network_(network), kind_(kind), limit_(conditions) {}
 
-Result<RunId> RunningModel::add(const CompiledSchedule& compiled, const RunOptions& options) {
+/// How a schedule is cut for these options, and what that amounts to: found once, as jobs make the same call thousands
+/// of times.
+Result<const RunningModel::Cut*> RunningModel::find_cut(const CompiledSchedule& compiled, const RunOptions& options) {
+  const CutKey key{&compiled,           options.size.count, options.chunk.count, options.element_size,
+                   options.payload_ppm, options.ahead};
+  if (const auto known = cuts_.find(key); known != cuts_.end()) return &known->second;
   auto chunking = cut_into_chunks(compiled.schedule(), options);
   if (!chunking) return tl::unexpected(chunking.error());
   const auto work = check_workload(compiled, network_, *chunking, options.payload_ppm, max_chunk_steps);
   if (!work) return tl::unexpected(work.error());
-  if (auto added = limit_.add(*work); !added) return tl::unexpected(added.error());
+  return &cuts_.emplace(key, Cut{*std::move(chunking), *work}).first->second;
+}
+
+Result<RunId> RunningModel::add(const CompiledSchedule& compiled, const RunOptions& options) {
+  const auto cut = find_cut(compiled, options);
+  if (!cut) return tl::unexpected(cut.error());
+  if (auto added = limit_.add((*cut)->work); !added) return tl::unexpected(added.error());
   if (next_order_ + compiled.schedule().transfers.size() > max_run_transfers) {
     return fail(ErrorCode::too_large, "all runs together have more than 2^32 transfers", "simulate fewer runs");
   }
-  return add_checked(compiled, std::move(*chunking), options.payload_ppm, options.ahead);
+  return add_checked(compiled, (*cut)->chunking, options.payload_ppm, options.ahead);
 }
 
 RunId RunningModel::add_checked(const CompiledSchedule& compiled, Chunking chunking, std::int32_t payload_ppm,

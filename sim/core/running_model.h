@@ -62,6 +62,19 @@ class RunningModel : public Model {
   std::uint64_t events_ = 0;
 
  private:
+  struct Cut {
+    Chunking chunking;
+    Workload work;
+  };
+  struct CutKey {
+    const CompiledSchedule* compiled;
+    std::int64_t size, chunk, element_size;
+    std::int32_t payload_ppm;
+    std::uint32_t ahead;
+    auto operator<=>(const CutKey&) const = default;
+  };
+
+  Result<const Cut*> find_cut(const CompiledSchedule& compiled, const RunOptions& options);
   Run* find_to_enter(RunId id, std::int64_t time);
   void let_go(Run& run) {
     spare_.push_back(std::move(runs_[run.id().index()]));
@@ -70,6 +83,7 @@ class RunningModel : public Model {
 
   ModelKind kind_;
   WorkLimit limit_;
+  std::map<CutKey, Cut> cuts_;
   std::vector<std::unique_ptr<Run>> runs_;               // by id; null when over
   std::vector<std::unique_ptr<Run>> spare_;              // over, for use by later ones
   std::map<RunId, std::unique_ptr<History>> histories_;  // of the runs that are recorded
