@@ -44,8 +44,23 @@ TaskId Job::add_task(const Task& task, std::span<const TaskId> after) {
   return TaskId(tasks_.size() - 1);
 }
 
+void Job::reserve(std::size_t times) {
+  if (tasks_.size() > max_tasks / times) return;
+  const auto room_for = [&](auto& list) { list.reserve(list.size() * times * 17 / 16); };
+  room_for(tasks_);
+  room_for(after_begins_);
+  room_for(after_);
+  room_for(calls_);
+}
+
 Rank Job::rank_in(GroupId group, Rank rank) const {
   const auto members = ranks(group);
+  // Ranks of most groups are evenly spaced.
+  if (members.front() <= rank && rank <= members.back()) {
+    const std::size_t span = members.back().index() - members.front().index() + 1;
+    const std::size_t likely = (rank.index() - members.front().index()) * members.size() / span;
+    if (members[likely] == rank) return Rank(likely);
+  }
   const auto at = std::ranges::lower_bound(members, rank);
   return at == members.end() || *at != rank ? Rank() : Rank(static_cast<std::size_t>(at - members.begin()));
 }
@@ -99,28 +114,28 @@ Result<void> check_calls(const Job& job, const Topology& topology) {
     if (call.group.index() >= job.group_count() || call.label.index() >= job.label_count()) {
       return bad_job(fmt::format("call {} has a group or label that does not exist", i));
     }
-    const std::string name = fmt::format("call {} '{}'", i, job.label(call.label));
+    const auto name = [&] { return fmt::format("call {} '{}'", i, job.label(call.label)); };
     const auto ranks = job.ranks(call.group);
     if (ranks.back().index() >= topology.rank_count()) {
-      return bad_job(fmt::format("{} has rank {}, and {} has {} ranks", name, ranks.back().value(), topology.name(),
+      return bad_job(fmt::format("{} has rank {}, and {} has {} ranks", name(), ranks.back().value(), topology.name(),
                                  topology.rank_count()));
     }
     if (has_root(call.kind) ? call.root.index() >= ranks.size() : !call.root.is_none()) {
-      return bad_job(fmt::format("{} is {} {} with a root that does not fit its {} ranks", name,
+      return bad_job(fmt::format("{} is {} {} with a root that does not fit its {} ranks", name(),
                                  call.kind == CollectiveKind::all_reduce ? "an" : "a", to_string(call.kind),
                                  ranks.size()));
     }
     if (call.size.count < 0 || call.size > max_message_size || call.element_size == 0 ||
         call.size.count % call.element_size != 0) {
       return bad_job(
-          fmt::format("{} has a size of {} bytes with elements of {}", name, call.size.count, call.element_size),
+          fmt::format("{} has a size of {} bytes with elements of {}", name(), call.size.count, call.element_size),
           "a size is a whole number of elements, at most 1 PiB");
     }
-    if (const auto why = matrices.why_bad(job, call)) return bad_job(fmt::format("{}: {}", name, *why));
+    if (const auto why = matrices.why_bad(job, call)) return bad_job(fmt::format("{}: {}", name(), *why));
     if (call.is_eager && (call.kind != CollectiveKind::broadcast || ranks.size() != 2)) {
-      return bad_job(name + " is eager, which only messages between two ranks can be");
+      return bad_job(name() + " is eager, which only messages between two ranks can be");
     }
-    if (call.chunk.count < 0) return bad_job(name + " has chunks of less than nothing");
+    if (call.chunk.count < 0) return bad_job(name() + " has chunks of less than nothing");
   }
   return {};
 }
@@ -130,22 +145,22 @@ Result<void> check_task(const Job& job, const Topology& topology, TaskId id) {
   if (task.rank.index() >= topology.rank_count() || task.label.index() >= job.label_count()) {
     return bad_job(fmt::format("task {} has a rank or label that does not exist", id.value()));
   }
-  const std::string name = job.describe(id, topology);
-  if (task.duration < 0) return bad_job(name + " lasts less than nothing");
+  const auto name = [&] { return job.describe(id, topology); };
+  if (task.duration < 0) return bad_job(name() + " lasts less than nothing");
   for (const TaskId before : job.after(id)) {
-    if (before.index() >= job.tasks().size()) return bad_job(name + " waits for a task that does not exist");
+    if (before.index() >= job.tasks().size()) return bad_job(name() + " waits for a task that does not exist");
     if (job.task(before).rank != task.rank) {
-      return bad_job(fmt::format("{} waits for {}", name, job.describe(before, topology)),
+      return bad_job(fmt::format("{} waits for {}", name(), job.describe(before, topology)),
                      "ranks wait for each other through calls only");
     }
   }
   if ((task.kind == TaskKind::call) == task.call.is_none())
-    return bad_job(name + ": calls, and only they, name a call");
+    return bad_job(name() + ": calls, and only they, name a call");
   if (task.call.is_none()) return {};
-  if (task.call.index() >= job.calls().size()) return bad_job(name + " takes part in a call that does not exist");
+  if (task.call.index() >= job.calls().size()) return bad_job(name() + " takes part in a call that does not exist");
   const Call& call = job.call(task.call);
   if (job.rank_in(call.group, task.rank).is_none()) {
-    return bad_job(fmt::format("{} takes part in call {} '{}', whose group it is not in", name, task.call.value(),
+    return bad_job(fmt::format("{} takes part in call {} '{}', whose group it is not in", name(), task.call.value(),
                                job.label(call.label)));
   }
   return {};

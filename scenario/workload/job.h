@@ -73,6 +73,8 @@ class Job {
   MatrixId add_matrix(std::vector<std::int64_t> blocks);
   /// `after`: the tasks of the same rank that must be over before it is ready; later tasks may be named too.
   TaskId add_task(const Task& task, std::span<const TaskId> after);
+  /// Makes room for about so many times as much as there is. Requires: at least once.
+  void reserve(std::size_t times);
 
   [[nodiscard]] std::span<const Task> tasks() const { return tasks_; }
   [[nodiscard]] std::span<const Call> calls() const { return calls_; }

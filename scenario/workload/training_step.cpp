@@ -37,7 +37,10 @@ Result<void> TrainingSteps::add() {
     step_ = step;
     pipeline_calls_.assign(static_cast<std::size_t>(2 * (stages() - 1) * micro_batches_) * workers_per_place_,
                            CallId());
-    for (std::int64_t place = 0; place < model_.pipeline; ++place) add_place(place);
+    for (std::int64_t place = 0; place < model_.pipeline; ++place) {
+      add_place(place);
+      if (step + place == 0) job_.reserve(static_cast<std::size_t>(model_.steps * model_.pipeline));
+    }
     if (!averaged_) break;
   }
   return averaged_;
@@ -115,14 +118,14 @@ void TrainingSteps::add_place(std::int64_t place) {
 }
 
 TaskId TrainingSteps::chain(Worker& worker, Task task, bool takes_also) {
-  std::vector<TaskId> after;
-  if (!worker.last.is_none()) after.push_back(worker.last);
+  after_.clear();
+  if (!worker.last.is_none()) after_.push_back(worker.last);
   if (takes_also) {
-    after.insert(after.end(), worker.also.begin(), worker.also.end());
+    after_.insert(after_.end(), worker.also.begin(), worker.also.end());
     worker.also.clear();
   }
   task.rank = worker.rank;
-  worker.last = job_.add_task(task, after);
+  worker.last = job_.add_task(task, after_);
   return worker.last;
 }
 
@@ -136,18 +139,21 @@ void TrainingSteps::compute(LabelId label, Picoseconds duration) {
 /// Calls that all workers wait for.
 void TrainingSteps::call_all(const std::vector<GroupId>& groups, std::uint16_t stream, const Call& call) {
   if (groups.empty()) return;
-  std::vector<CallId> calls;
+  call_of_rank_.clear();
   for (const GroupId group : groups) {
     Call of_group = call;
     of_group.group = group;
-    calls.push_back(job_.add_call(of_group));
+    const CallId id = job_.add_call(of_group);
+    for (const Rank rank : job_.ranks(group)) {
+      if (call_of_rank_.size() <= rank.index()) call_of_rank_.resize(rank.index() + 1);
+      if (call_of_rank_[rank.index()].is_none()) call_of_rank_[rank.index()] = id;
+    }
   }
   for (Worker& worker : workers_) {
-    for (const CallId id : calls) {
-      if (job_.rank_in(job_.call(id).group, worker.rank).is_none()) continue;
-      chain(worker, {.call = id, .label = call.label, .stream = stream, .kind = TaskKind::call}, false);
-      break;
-    }
+    if (worker.rank.index() >= call_of_rank_.size()) continue;
+    const CallId id = call_of_rank_[worker.rank.index()];
+    if (id.is_none()) continue;
+    chain(worker, {.call = id, .label = call.label, .stream = stream, .kind = TaskKind::call}, false);
   }
 }
 

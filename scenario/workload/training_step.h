@@ -123,6 +123,8 @@ class TrainingSteps {
 
   // Of the place that is being written.
   std::vector<Worker> workers_;
+  std::vector<TaskId> after_;                ///< Of the task that is being written.
+  std::vector<CallId> call_of_rank_;         ///< Of the calls that are being written.
   std::vector<std::vector<Worker>> places_;  ///< Kept from step to step.
   std::vector<GroupId> tensor_groups_, context_groups_, data_groups_, expert_groups_, expert_data_groups_;
   std::vector<GroupId> expert_tensor_groups_;           ///< Where experts are shared otherwise than layers.

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include "tests/unit/scenario/star.h"
 
@@ -34,6 +36,21 @@ TEST(Job, NumbersGroupsByTheirRanksOnce) {
   EXPECT_NE(job.add_group({Rank(2)}), job.add_group({Rank(0)}));
   EXPECT_EQ(job.rank_in(GroupId(0), Rank(2)), Rank(1));
   EXPECT_TRUE(job.rank_in(GroupId(0), Rank(1)).is_none());
+}
+
+TEST(Job, FindsRanksOfGroupsHoweverTheyAreSpaced) {
+  Job job;
+  for (const std::vector<std::uint32_t>& members :
+       {std::vector<std::uint32_t>{7}, {0, 1, 2, 3}, {3, 11, 19, 27, 35}, {0, 1, 2, 30}, {0, 28, 29, 30, 31}, {5, 6}}) {
+    std::vector<Rank> ranks;
+    for (const std::uint32_t member : members) ranks.emplace_back(member);
+    const GroupId group = job.add_group(ranks);
+    for (std::uint32_t rank = 0; rank < 40; ++rank) {
+      const auto at = std::ranges::find(members, rank);
+      const Rank expected = at == members.end() ? Rank() : Rank(static_cast<std::size_t>(at - members.begin()));
+      EXPECT_EQ(job.rank_in(group, Rank(rank)), expected) << rank;
+    }
+  }
 }
 
 TEST(Job, RefusesARankThatTakesPartTwice) {
