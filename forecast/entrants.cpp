@@ -14,16 +14,22 @@ namespace espalier::forecast {
 Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& candidate, const Topology& topology,
                                                     const sim::CopyEngines& engines) {
   CandidateSimulator made(candidate, topology, engines);
-  if (!candidate.walks.empty() || candidate.repaired != nullptr) return made;
+  if (!candidate.walks.empty()) return made;
   if (candidate.symmetric != nullptr) {
-    if (!is_alike(*candidate.symmetric, topology)) {
+    const Topology& network = network_of(candidate, topology);
+    made.topology_ = &network;
+    if (!is_alike(*candidate.symmetric, network)) {
       return fail(ErrorCode::unsupported, "one rank's part stands for all, and not all ranks have the same links", "");
     }
-    made.folded_ = std::make_unique<const planners::FoldedNetwork>(fold(*candidate.symmetric, topology));
+    made.folded_ = std::make_unique<const planners::FoldedNetwork>(fold(*candidate.symmetric, network));
     auto simulator =
         sim::Simulator::make_unverified(candidate.schedule, made.folded_->topology, engines, made.folded_->places);
     if (!simulator) return tl::unexpected(simulator.error());
     made.of_part_ = std::move(*simulator);
+    if (candidate.repaired != nullptr) {
+      const Rational before = loads_of_whole(*candidate.symmetric, network).time_per_byte;
+      made.more_per_byte_ = to_double(candidate.repaired->time_per_byte(network) - before);
+    }
     return made;
   }
   if (auto verified = planners::require_verified(candidate, topology); !verified) {
@@ -50,49 +56,41 @@ Result<sim::Report> CandidateSimulator::run(const sim::Options& options) const {
       return std::move(walked.report);
     });
   }
-  if (candidate_->repaired != nullptr) return add_up(options);
   if (!folded_) return stored_->run(options);
   const auto of_part = options_of_part(options);
   if (!of_part) return tl::unexpected(of_part.error());
-  return of_part_->run(*of_part).map([&](sim::Report report) { return of_whole(std::move(report), options.size); });
+  return of_part_->run(*of_part).map([&](sim::Report report) { return of_whole(std::move(report), options); });
 }
 
 Result<std::optional<sim::Report>> CandidateSimulator::run_until(const sim::Options& options,
                                                                  Picoseconds deadline) const {
   if (stored_) return stored_->run_until(options, deadline);
-  // Walking and adding up are quick, whatever time they find.
+  // Walking is quick, whatever time it finds.
   if (!folded_) return run(options);
   const auto of_part = options_of_part(options);
   if (!of_part) return tl::unexpected(of_part.error());
   auto report = of_part_->run_until(*of_part, deadline);
-  if (report && *report) return of_whole(**std::move(report), options.size);
-  return report;
+  if (!report || !*report) return report;
+  sim::Report whole = of_whole(**std::move(report), options);
+  if (whole.elapsed > deadline) return std::nullopt;
+  return whole;
 }
 
-Result<sim::Report> CandidateSimulator::add_up(const sim::Options& options) const {
-  const sim::Conditions& conditions = options.conditions;
-  if (!conditions.changes.empty() || conditions.jitter_ppm > 0 || options.model != sim::ModelKind::link ||
-      options.payload_ppm != 1'000'000 || engines_.per_rank > 0) {
-    return fail(ErrorCode::unsupported,
-                "a plan that was repaired after a failure is not simulated, only its loads and latencies are added up",
-                "leave jitter, slow links, protocols, copy engines and --model fair out");
-  }
+void CandidateSimulator::repair(sim::Report& report, const sim::Options& options) const {
   const planners::RepairedPlan& repaired = *candidate_->repaired;
-  sim::Report report;
-  report.size = options.size;
-  report.chunk = options.chunk;
-  report.ahead = options.ahead;
-  const double seconds = candidate_->chunks.filled_time(options.size, options.chunk) + options.launch.seconds();
-  report.elapsed.count = static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second));
+  const auto on_wire = [&](double bytes) { return bytes * 1e6 / static_cast<double>(options.payload_ppm); };
+  const double seconds = more_per_byte_ * on_wire(static_cast<double>(options.size.count)) + repaired.added_latency;
+  report.elapsed.count += static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second));
   const double bytes_per_unit = static_cast<double>(options.size.count) /
                                 static_cast<double>(repaired.plan.part.units) / repaired.plan.collective.rank_count;
-  for (std::size_t i = 0; i < topology_->link_count(); ++i) {
-    const UnitSum units = repaired.loads.link_units[repaired.left.links[i].index()];
-    sim::LinkUse& use = report.links.emplace_back();
-    use.bytes = static_cast<std::int64_t>(static_cast<double>(units) * bytes_per_unit);
-    use.busy = transfer_time({use.bytes}, topology_->link(LinkId(i)).bandwidth());
+  std::vector<sim::LinkUse> left;
+  for (const LinkId link : repaired.left.links) {
+    const double bytes = static_cast<double>(repaired.loads.link_units[link.index()]) * bytes_per_unit;
+    sim::LinkUse& use = left.emplace_back();
+    use.bytes = static_cast<std::int64_t>(bytes);
+    use.busy = transfer_time({static_cast<std::int64_t>(on_wire(bytes))}, topology_->link(link).bandwidth());
   }
-  return report;
+  report.links = std::move(left);
 }
 
 Result<sim::Options> CandidateSimulator::options_of_part(const sim::Options& options) const {
@@ -110,9 +108,13 @@ Result<sim::Options> CandidateSimulator::options_of_part(const sim::Options& opt
   return of_part;
 }
 
-sim::Report CandidateSimulator::of_whole(sim::Report report, Bytes size) const {
-  report.size = size;
+sim::Report CandidateSimulator::of_whole(sim::Report report, const sim::Options& options) const {
+  report.size = options.size;
   report.events *= static_cast<std::uint64_t>(candidate_->symmetric->collective.rank_count);
+  if (candidate_->repaired != nullptr) {
+    repair(report, options);
+    return report;
+  }
   std::vector<sim::LinkUse> links(topology_->link_count());
   for (std::size_t i = 0; i < links.size(); ++i) {
     links[i] = report.links[folded_->places.links[i].index()];
@@ -120,6 +122,12 @@ sim::Report CandidateSimulator::of_whole(sim::Report report, Bytes size) const {
   }
   report.links = std::move(links);
   return report;
+}
+
+const Topology& network_of(const planners::Candidate& candidate, const Topology& topology) {
+  if (candidate.repaired == nullptr) return topology;
+  const Topology& whole = *candidate.repaired->whole;
+  return topology.link_count() == whole.link_count() ? topology : whole;
 }
 
 Result<planners::Candidates> only_candidate(Schedule schedule, const Topology& topology) {
@@ -161,14 +169,14 @@ Loads loads_of(const planners::Candidate& candidate, const Topology& topology) {
 }
 
 Rational seconds_per_byte_of(const planners::Candidate& candidate, const Topology& topology) {
-  if (candidate.repaired != nullptr) return loads_of(candidate, topology).time_per_byte;
+  if (candidate.repaired != nullptr) return candidate.repaired->time_per_byte(network_of(candidate, topology));
   if (candidate.symmetric != nullptr) return planners::time_per_byte(*candidate.symmetric, topology);
   if (candidate.walks.empty()) return compute_loads(candidate.schedule, topology).time_per_byte;
   return compute_loads(make_outline(candidate.walks, topology), topology).time_per_byte * candidate.walks[0].steps();
 }
 
 planners::ChunkModel chunk_model_of(const planners::Candidate& candidate, const Topology& topology) {
-  if (candidate.repaired != nullptr) return candidate.chunks;
+  if (candidate.repaired != nullptr) return planners::chunk_model(*candidate.repaired, network_of(candidate, topology));
   if (candidate.symmetric != nullptr) return planners::chunk_model(*candidate.symmetric, topology);
   if (candidate.walks.empty()) return {candidate.schedule, topology};
   return planners::ChunkModel::of_rings(candidate.walks, topology);

@@ -19,13 +19,13 @@
 
 namespace espalier::forecast {
 
-/// Simulates one candidate. What was repaired after a failure is not simulated: its time is what its loads, its
-/// latencies and the first chunk's way take. The topology and the candidate must outlive it. Safe to share between
-/// threads.
+/// Simulates one candidate. What was repaired after a failure is not simulated, but estimated: the plan of the machine
+/// before is, and what the repair adds to its fullest link and to its longest chain of latencies is added. The topology
+/// and the candidate must outlive it. Safe to share between threads.
 class CandidateSimulator {
  public:
   /// Errors: as planners::require_verified and sim::Simulator; unsupported where one rank's part stands for all and the
-  /// topology is not alike there.
+  /// topology is not alike there. The topology of a repaired plan is that of the machine before, or its own.
   static Result<CandidateSimulator> make(const planners::Candidate& candidate, const Topology& topology,
                                          const sim::CopyEngines& engines);
 
@@ -45,19 +45,23 @@ class CandidateSimulator {
   CandidateSimulator(const planners::Candidate& candidate, const Topology& topology, const sim::CopyEngines& engines)
       : candidate_(&candidate), topology_(&topology), engines_(engines) {}
   [[nodiscard]] Result<sim::Options> options_of_part(const sim::Options& options) const;
-  [[nodiscard]] sim::Report of_whole(sim::Report of_part, Bytes size) const;
-  [[nodiscard]] Result<sim::Report> add_up(const sim::Options& options) const;
+  [[nodiscard]] sim::Report of_whole(sim::Report of_part, const sim::Options& options) const;
+  void repair(sim::Report& report, const sim::Options& options) const;
 
   const planners::Candidate* candidate_;
   const Topology* topology_;
   sim::CopyEngines engines_;
   std::unique_ptr<const planners::FoldedNetwork> folded_;  ///< Of a symmetric plan.
   std::optional<sim::Simulator> of_part_;                  ///< Then: of one rank's part.
+  double more_per_byte_ = 0;                               ///< Seconds that a repair adds to the fullest link.
   std::optional<sim::RepeatingSimulator> stored_;          ///< Of a stored schedule.
 };
 
 /// A given schedule as the only candidate, called by its algorithm or "plan". Errors: those of the bound.
 Result<planners::Candidates> only_candidate(Schedule schedule, const Topology& topology);
+
+/// What its runs begin with: of a repaired plan the machine before, where the topology is not that already.
+[[nodiscard]] const Topology& network_of(const planners::Candidate& candidate, const Topology& topology);
 
 /// Whether rings are walked in its place.
 [[nodiscard]] bool is_walked(const planners::Candidate& candidate);

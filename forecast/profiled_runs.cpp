@@ -76,7 +76,9 @@ Result<const profile::CostedNetwork*> ProfiledRuns::find_setting(const Pair& pai
                                                                  std::uint32_t started) {
   const CollectiveKind kind = pair.candidate->collective().kind;
   const bool streams = is_nccl(*pair.candidate) && has_root(kind);
-  std::unique_ptr<profile::CostedNetwork>& known = settings_[{pair.shape, pair.protocol, channels, started, streams}];
+  const Topology& network = network_of(*pair.candidate, topology_);
+  std::unique_ptr<profile::CostedNetwork>& known =
+      settings_[{pair.shape, pair.protocol, channels, started, streams, &network}];
   if (!known) {
     const Picoseconds launch = profile::launch_of(options_.launch, pair.shape, topology_.rank_count(), hosts_, started);
     const Picoseconds overlap = options_.launch.overlap;
@@ -87,7 +89,7 @@ Result<const profile::CostedNetwork*> ProfiledRuns::find_setting(const Pair& pai
       way.under_way *= steps_of_buffer;
       if (!is_ll) way.under_way *= static_cast<std::uint32_t>(step_of_buffer.count / rooted_chunk.count);
     }
-    auto made = profile::make_setting(options_.profile, way, pair.protocol, hides ? Picoseconds{} : launch, topology_,
+    auto made = profile::make_setting(options_.profile, way, pair.protocol, hides ? Picoseconds{} : launch, network,
                                       machines_, channels);
     if (!made) return tl::unexpected(made.error());
     if (hides) std::tie(made->host, made->overlap) = std::pair(launch, overlap);

@@ -127,7 +127,7 @@ class ProfiledRuns : public planners::CandidateTimes {
   KnownRuns runs_;
   /// Of all below; what they hold is not changed once it is made, without it where that takes long.
   std::mutex mutex_;
-  std::map<std::tuple<profile::Shape, sim::Protocol, std::uint32_t, std::uint32_t, bool>,
+  std::map<std::tuple<profile::Shape, sim::Protocol, std::uint32_t, std::uint32_t, bool, const Topology*>,
            std::unique_ptr<profile::CostedNetwork>>
       settings_;
   std::map<std::tuple<const planners::Candidate*, profile::Shape, sim::Protocol, std::uint32_t, std::uint32_t>, Option>

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string_view>
 
+#include "planners/graph/logical_graph.h"
 #include "planners/lp/column_generation.h"
 
 namespace espalier::planners {
@@ -40,6 +41,7 @@ struct PlanContext {
   /// proof was found.
   std::shared_ptr<const AllReduceProgram> solution = nullptr;
   const NcclEra* nccl = nullptr;  ///< Whose search finds NCCL's rings and trees. Null: the best there are.
+  PairRoutes routes;              ///< Of the network as it is numbered, where it is large. May be empty.
 };
 
 /// For ColumnLimits::on_round: tells the context's listener in bytes per second, of which one unit of throughput is

@@ -87,7 +87,8 @@ Result<Schedule> plan_unbounded(const BundledNetwork& actual, const Collective& 
     return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
                 "add the missing links, or mark nodes that take no part with rank: false");
   }
-  const PlanningOrder order(network, collective, planner.is_canonical, planner.goes_by_reports);
+  // Routes that are given are those of the network as it is numbered, which no canonical order then changes.
+  const PlanningOrder order(network, collective, planner.is_canonical && !context.routes, planner.goes_by_reports);
   const BundledNetwork& ordered = order.network();
   auto schedule = planner.plan(ordered.problem(), order.collective(), context);
   if (!schedule) return schedule;

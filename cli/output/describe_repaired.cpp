@@ -11,7 +11,8 @@ std::string repaired_text(const planners::Candidate& candidate) {
   const planners::RepairedPlan* const repaired = forecast::repairs_of(candidate);
   if (repaired == nullptr) return {};
   return fmt::format(
-      "# {} is that of the whole machine, {} of {} changed at {}; times are of loads and latencies, not simulated\n",
+      "# {} is that of the whole machine, {} of {} changed at {}; times are estimates: those of the whole machine, "
+      "simulated, and what the changes add\n",
       candidate.planner, repaired->changed_trees, counted(repaired->tree_count, "tree"),
       counted(repaired->changes.size(), "edge"));
 }

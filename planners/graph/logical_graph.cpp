@@ -38,6 +38,11 @@ LogicalGraph::LogicalGraph(const Topology& topology, Bytes size, std::uint32_t v
       min_cost_(min_hop_cost(topology, size)),
       by_rank_(std::make_unique<RankHops[]>(topology.rank_count())) {}
 
+LogicalGraph::LogicalGraph(const Topology& topology, Bytes size, PairRoutes routes) : LogicalGraph(topology, size, 1) {
+  routes_ = std::move(routes);
+  by_pair_ = std::make_unique<PairHops>();
+}
+
 void LogicalGraph::search(Rank from, RankHops& found) const {
   std::vector<Hop>& hops = found.hops;
   auto routes = route_variants_from(*topology_, from, size_, variants_);
@@ -73,7 +78,24 @@ std::span<const std::uint32_t> LogicalGraph::cheapest_hops(Rank from) const {
   return found.cheapest;
 }
 
+std::span<const Hop> LogicalGraph::hops_of_pair(Rank from, Rank to) const {
+  const std::scoped_lock lock(by_pair_->mutex);
+  const auto [at, is_new] = by_pair_->found.try_emplace(std::uint64_t{from.value()} << 32U | to.value());
+  if (is_new) {
+    for (std::vector<LinkId>& links : routes_(from, to)) {
+      FoundRoute route{{}, {unreached}, {}};
+      for (const LinkId link : links) {
+        route.latency.count += topology_->link(link).latency.count;
+        route.bottleneck = std::min(route.bottleneck, topology_->link(link).bandwidth());
+      }
+      at->second.push_back({to, std::move(links), cost_of(route, size_)});
+    }
+  }
+  return at->second;
+}
+
 std::span<const Hop> LogicalGraph::hops(Rank from, Rank to) const {
+  if (by_pair_) return hops_of_pair(from, to);
   const std::span<const Hop> all = hops(from);
   const auto [first, last] = std::ranges::equal_range(all, to, {}, &Hop::to);
   return all.subspan(static_cast<std::size_t>(first - all.begin()), static_cast<std::size_t>(last - first));

@@ -3,9 +3,11 @@
 // Tested by: tests/property/planners/groups_test.cpp
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "schedule/trees/tree_schedule.h"
@@ -21,6 +23,10 @@ struct Hop {
   std::int64_t cost = 0;  ///< Picoseconds for a message of the graph's reference size.
 };
 
+/// The routes from one rank to another where those of one pair stand for those of all like it; none where there is no
+/// direct one. For networks on which searching all of a rank's routes, for every rank, takes too long.
+using PairRoutes = std::function<std::vector<std::vector<LinkId>>(Rank from, Rank to)>;
+
 /// The ranks and the direct routes between them. What has no direct route is relayed by ranks, hop after hop.
 /// Hops of a rank are found when they are first asked for. Several threads may ask at once.
 class LogicalGraph {
@@ -28,6 +34,8 @@ class LogicalGraph {
   /// Costs are those of messages of `size` bytes; up to `variants` different routes from rank to rank are kept, for
   /// planners that spread load over parallel links and NICs.
   LogicalGraph(const Topology& topology, Bytes size, std::uint32_t variants);
+  /// The routes of pairs are these; hops of a rank to all others are searched as above.
+  LogicalGraph(const Topology& topology, Bytes size, PairRoutes routes);
 
   [[nodiscard]] const Topology& topology() const { return *topology_; }
   [[nodiscard]] std::size_t rank_count() const { return topology_->rank_count(); }
@@ -56,6 +64,14 @@ class LogicalGraph {
   [[nodiscard]] const RankHops& hops_from(Rank from) const;
 
   std::unique_ptr<RankHops[]> by_rank_;
+  PairRoutes routes_;
+  struct PairHops {
+    std::mutex mutex;
+    std::unordered_map<std::uint64_t, std::vector<Hop>> found;
+  };
+  [[nodiscard]] std::span<const Hop> hops_of_pair(Rank from, Rank to) const;
+
+  std::unique_ptr<PairHops> by_pair_;
 };
 
 /// The same network with every link turned round; link ids stay.

@@ -18,6 +18,8 @@ constexpr std::uint32_t routes_kept = 8;
 struct Ground {
   Ground(const Topology& of, std::uint32_t variants)
       : topology(of), groups(group_domains(of)), graph(of, medium_message, variants) {}
+  Ground(const Topology& of, const PairRoutes& routes)
+      : topology(of), groups(group_domains(of)), graph(of, medium_message, routes) {}
 
   [[nodiscard]] TreeDemand demand() const { return {topology, groups, graph, Rank()}; }
 
@@ -93,7 +95,7 @@ Result<Schedule> plan_nccl_tree(const PlanningProblem& problem, const Collective
                                 const PlanContext& context) {
   if (const auto is = check_all_reduce(collective, "tree"); !is) return tl::unexpected(is.error());
   const Topology& topology = problem.topology();
-  const Ground ground(topology, routes_kept);
+  const Ground ground = context.routes ? Ground(topology, context.routes) : Ground(topology, routes_kept);
   SpanningTrees trees;
   if (context.nccl != nullptr) trees = found_trees(problem.machine(), *context.nccl, ground.demand());
   if (!trees.empty()) return all_reduce_by(topology, collective, "nccl/tree", trees);

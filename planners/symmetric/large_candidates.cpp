@@ -7,12 +7,17 @@
 #include "planners/bounds/bound_prices.h"
 #include "planners/bounds/less_hardware.h"
 #include "planners/ring/ring_walks.h"
+#include "planners/symmetric/alike_routes.h"
 #include "planners/symmetric/repaired_plan.h"
 #include "planners/symmetric/symmetric_plan.h"
+#include "planners/symmetry/canonical_network.h"
 
 namespace espalier::planners {
 
 namespace {
+
+/// That routes of NCCL's plans are the fastest for.
+constexpr Bytes routed_message{1 << 18};
 
 Candidate candidate_of(std::string_view planner, SymmetricPlan plan, const Topology& topology) {
   const ChunkModel chunks = chunk_model(plan, topology);
@@ -45,24 +50,6 @@ bool can_be_walked(const std::vector<RingWalk>& walks, const Topology& topology)
 
 bool is_of_nccl(std::string_view planner) { return planner.starts_with("nccl/"); }
 
-/// NCCL's algorithms that have plans of such machines, or why this one has none.
-Result<Candidate> nccl_candidate(const Planner& planner, const Topology& topology, const Collective& collective,
-                                 const Bound& bound) {
-  if (planner.name != "nccl/ring") {
-    return fail(ErrorCode::unsupported,
-                "past " + std::to_string(min_symmetric_ranks - 1) +
-                    " ranks only NCCL's rings have plans that need not be written down",
-                "use nccl/ring, or a part of the machine with --ranks");
-  }
-  auto walked = make_walked_ring(topology, collective, bound);
-  if (!walked) {
-    return fail(ErrorCode::unsupported, "NCCL's rings share links here, so that they cannot be walked",
-                "use a part of the machine with --ranks");
-  }
-  walked->planner = walked->schedule.algorithm = planner.name;
-  return *std::move(walked);
-}
-
 /// Past 65,536 ranks rings are not searched, which takes minutes there.
 Result<Candidate> ring_candidate(const SymmetricPlan& packing, const Topology& topology) {
   if (topology.rank_count() <= espalier::max_ranks) {
@@ -71,6 +58,47 @@ Result<Candidate> ring_candidate(const SymmetricPlan& packing, const Topology& t
   return plan_symmetric_path(packing, topology).map([&](SymmetricPlan plan) {
     return candidate_of("ring", std::move(plan), topology);
   });
+}
+
+/// What is done after a failure in the place of a plan of the whole machine.
+Result<Candidate> repaired_candidate(std::string_view planner, SymmetricPlan plan, const LostParts& lost,
+                                     const Bound& bound) {
+  auto repaired = repair(std::move(plan), lost.whole, lost.gone);
+  if (!repaired) return tl::unexpected(repaired.error());
+  repaired->plan.part.bound = bound;
+  const auto kept = std::make_shared<const RepairedPlan>(*std::move(repaired));
+  return Candidate{std::string(planner),
+                   kept->plan.part,
+                   chunk_model(*kept, lost.whole),
+                   {},
+                   std::shared_ptr<const SymmetricPlan>(kept, &kept->plan),
+                   kept};
+}
+
+/// NCCL's rings where they need not be written down.
+Result<Candidate> nccl_rings(const SymmetricPlan& packing, const Topology& topology, const LostParts* lost,
+                             const Bound& bound) {
+  constexpr std::string_view name = "nccl/ring";
+  auto plan = plan_symmetric_rings(packing, lost != nullptr ? lost->whole : topology);
+  if (!plan) return tl::unexpected(plan.error());
+  plan->part.algorithm = name;
+  if (lost != nullptr) return repaired_candidate(name, *std::move(plan), *lost, bound);
+  return candidate_of(name, *std::move(plan), topology);
+}
+
+/// NCCL's algorithms on such machines: others than its rings are written down, with routes as those of like pairs.
+Result<Candidate> nccl_candidate(const Planner& planner, const BundledNetwork& network, const SymmetricPlan& packing,
+                                 const CandidateOptions& options, const LostParts* lost, const Bound& bound) {
+  const Topology& topology = network.topology();
+  if (planner.name == "nccl/ring") return nccl_rings(packing, topology, lost, bound);
+  CandidateOptions with_routes = options;
+  if (!topology.is_altered() || topology.rank_count() > max_canonical_ranks) {
+    with_routes.context.routes = lost != nullptr
+                                     ? alike_routes(packing.orbits, lost->whole, topology, &lost->gone, routed_message)
+                                     : alike_routes(packing.orbits, topology, topology, nullptr, routed_message);
+  }
+  return make_candidates_by(planner, network, packing.collective, bound, with_routes)
+      .map([](std::vector<Candidate> made) { return std::move(made.back()); });
 }
 
 /// Plans of the machine before, each repaired.
@@ -87,7 +115,8 @@ Result<Candidates> repaired_candidates(const BundledNetwork& network, const Coll
   for (const Planner& planner : planners) {
     const bool is_packing = planner.name == "packing";
     if (is_of_nccl(planner.name)) {
-      auto made = nccl_candidate(planner, network.topology(), collective, candidates.bound);
+      if (on_start) on_start(planner.name);
+      auto made = nccl_candidate(planner, network, *packing, options, &lost, candidates.bound);
       if (made) {
         candidates.made.push_back(*std::move(made));
       } else {
@@ -102,19 +131,14 @@ Result<Candidates> repaired_candidates(const BundledNetwork& network, const Coll
     }
     if (on_start) on_start(planner.name);
     auto plan = is_packing ? packing : plan_symmetric_tree(*packing, lost.whole);
-    auto repaired = plan.and_then([&](SymmetricPlan& of_whole) { return repair(of_whole, lost.whole, lost.gone); });
-    if (!repaired) {
-      candidates.refused.push_back({std::string(planner.name), repaired.error()});
+    auto made = plan.and_then([&](const SymmetricPlan& of_whole) {
+      return repaired_candidate(planner.name, of_whole, lost, candidates.bound);
+    });
+    if (!made) {
+      candidates.refused.push_back({std::string(planner.name), made.error()});
       continue;
     }
-    repaired->plan.part.bound = candidates.bound;
-    const auto kept = std::make_shared<const RepairedPlan>(*std::move(repaired));
-    candidates.made.push_back({std::string(planner.name),
-                               kept->plan.part,
-                               chunk_model(*kept, lost.whole),
-                               {},
-                               std::shared_ptr<const SymmetricPlan>(kept, &kept->plan),
-                               kept});
+    candidates.made.push_back(*std::move(made));
   }
   return candidates;
 }
@@ -157,7 +181,7 @@ std::optional<Result<Candidates>> make_large_candidates(const BundledNetwork& ne
     } else if (planner.name == "ring") {
       made = ring_candidate(*packing, topology);
     } else if (is_of_nccl(planner.name)) {
-      made = nccl_candidate(planner, topology, collective, packing->bound);
+      made = nccl_candidate(planner, network, *packing, options, nullptr, packing->bound);
     } else if (std::ranges::find(options.named, planner.name) == options.named.end()) {
       continue;
     }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <queue>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -81,8 +82,9 @@ PartTrees find_part_trees(const SymmetricPlan& plan, const Shifts& shifts, const
 void add_detours(PartTrees& parts, const Shifts& shifts, const Topology& topology) {
   const ResourceGraph& graph = shifts.orbits().graph;
   const std::size_t links = graph.edges.size();
-  for (std::uint32_t to = 1; to < shifts.count(); ++to) {
-    if (parts.paths_to[to].empty()) continue;
+  std::set<std::uint32_t> ends;
+  for (const ShiftPath& path : parts.paths) ends.insert({path.to, shifts.minus(path.to)});
+  for (const std::uint32_t to : ends) {
     std::vector<std::size_t> length(links, 1);
     for (const std::uint32_t path : parts.paths_to[to]) {
       for (const std::uint32_t edge : parts.paths[path].edges) length[edge] += links;

@@ -37,8 +37,8 @@ struct PartTrees {
 /// Requires: a part whose transfers make trees, as plan_symmetric's do.
 PartTrees find_part_trees(const SymmetricPlan& plan, const Shifts& shifts, const Topology& topology);
 
-/// Adds to the paths, wherever some end, one more that has as few of their links as there can be, and of these the
-/// shortest. Cost: a search of the network per rank where paths end.
+/// Adds to the paths, wherever some end and where they would the other way round, one more that has as few of their
+/// links as there can be, and of these the shortest. Cost: a search of the network per rank where paths end.
 void add_detours(PartTrees& parts, const Shifts& shifts, const Topology& topology);
 
 }  // namespace espalier::planners

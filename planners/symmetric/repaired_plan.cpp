@@ -108,6 +108,11 @@ class ChangingTree {
     const std::uint32_t to = parts_.paths[path].to;
     return shifts_.sum(rank, tree_.is_inward ? to : shifts_.minus(to));
   }
+  /// The other way round: which rank could hang on this parent on a path.
+  [[nodiscard]] std::uint32_t reached_from(std::uint32_t parent, std::uint32_t path) const {
+    const std::uint32_t to = parts_.paths[path].to;
+    return shifts_.sum(parent, tree_.is_inward ? shifts_.minus(to) : to);
+  }
   /// The paths on which a rank could hang on this parent.
   [[nodiscard]] const std::vector<std::uint32_t>& paths_between(std::uint32_t rank, std::uint32_t parent) const {
     const std::uint32_t from = tree_.is_inward ? rank : parent, to = tree_.is_inward ? parent : rank;
@@ -243,8 +248,8 @@ class Repair {
     return best;
   }
 
-  bool reattach(ChangingTree& changing, const SliceTree& tree, std::uint32_t rank, std::int64_t units) {
-    if (changing.is_changed(rank)) return true;  // turned round for another one
+  /// The best way to hang a rank, or one below it with the edges between them turned round, on one that is not below.
+  Way find_way(const ChangingTree& changing, const SliceTree& tree, std::uint32_t rank, std::int64_t units) {
     Way best;
     // Level by level below the rank; the first level that has a way out.
     std::vector<std::pair<std::uint32_t, Way>> level = {{rank, Way{0, {}}}};
@@ -266,12 +271,43 @@ class Repair {
       }
       level = std::move(next);
     }
-    if (best.cost == never) return false;
-    for (const Hanging& hanging : best.hangings) links_.add(changing.edges(changing.now(hanging.rank)), -units);
-    for (const Hanging& hanging : best.hangings) {
+    return best;
+  }
+
+  void take(ChangingTree& changing, const Way& way, std::int64_t units) {
+    for (const Hanging& hanging : way.hangings) links_.add(changing.edges(changing.now(hanging.rank)), -units);
+    for (const Hanging& hanging : way.hangings) {
       changing.hang(hanging);
       links_.add(changing.edges(hanging), units);
     }
+  }
+
+  /// The same where all other ranks are below: the parent hands on to one of them on another path, and what hangs on
+  /// that one is a place to hang on.
+  bool reattach_by_parent(ChangingTree& changing, const SliceTree& tree, std::uint32_t rank, std::int64_t units) {
+    const std::uint32_t parent = changing.parent(rank);
+    Way best;
+    for (std::uint32_t p = 0; p < parts_.paths.size(); ++p) {
+      const Hanging first{changing.reached_from(parent, p), parent, p};
+      const double cost = links_.cost(changing.edges(first), units);
+      if (cost >= best.cost || first.rank == rank || !changing.is_below(first.rank, rank)) continue;
+      ChangingTree tried = changing;
+      tried.hang(first);
+      const Way then = find_way(tried, tree, rank, units);
+      if (std::max(cost, then.cost) >= best.cost) continue;
+      best = {std::max(cost, then.cost), {first}};
+      best.hangings.insert(best.hangings.end(), then.hangings.begin(), then.hangings.end());
+    }
+    if (best.cost == never) return false;
+    take(changing, best, units);
+    return true;
+  }
+
+  bool reattach(ChangingTree& changing, const SliceTree& tree, std::uint32_t rank, std::int64_t units) {
+    if (changing.is_changed(rank)) return true;  // turned round for another one
+    const Way way = find_way(changing, tree, rank, units);
+    if (way.cost == never) return reattach_by_parent(changing, tree, rank, units);
+    take(changing, way, units);
     return true;
   }
 
@@ -384,50 +420,7 @@ class Repair {
   std::map<const SliceTree*, TreeChains> chains_;
 };
 
-/// What follows from the units.
-void find_fullest(Loads& loads, const SymmetricPlan& plan, const Topology& topology) {
-  loads.time_per_byte = 0;
-  loads.bottleneck_links.clear();
-  const BigInteger units = BigInteger(plan.part.units) * plan.collective.rank_count;
-  // Few loads are different, and exact times are dear.
-  using Load = std::pair<UnitSum, std::int64_t>;
-  const auto load_of = [&](std::size_t link) {
-    return Load(loads.link_units[link], topology.link(LinkId(link)).bandwidth().bytes_per_second);
-  };
-  std::map<Load, bool> is_fullest;
-  for (std::size_t i = 0; i < topology.link_count(); ++i) {
-    if (loads.link_units[i] != 0) is_fullest.try_emplace(load_of(i), false);
-  }
-  const auto time_of = [&](const Load& load) { return Rational(BigInteger(load.first), units * load.second); };
-  for (const auto& [load, unknown] : is_fullest) loads.time_per_byte = std::max(loads.time_per_byte, time_of(load));
-  for (auto& [load, fullest] : is_fullest) fullest = time_of(load) == loads.time_per_byte;
-  for (std::size_t i = 0; i < topology.link_count(); ++i) {
-    if (loads.link_units[i] != 0 && is_fullest.at(load_of(i))) loads.bottleneck_links.emplace_back(i);
-  }
-}
-
 }  // namespace
-
-Loads loads_of_whole(const SymmetricPlan& plan, const Topology& topology) {
-  const OrbitGraph& orbits = *plan.orbits;
-  const Loads part = compute_loads(plan.part, topology);
-  const std::uint64_t ranks = plan.collective.rank_count;
-  std::vector<UnitSum> units(orbits.resources.count(), 0);
-  const auto orbit_of = [&](const ResourceGraph::Edge& edge) { return orbits.resources.of[edge.resources.front()]; };
-  for (const ResourceGraph::Edge& edge : orbits.graph.edges) {
-    units[orbit_of(edge)] += part.link_units[edge.links.front().index()];
-  }
-  Loads whole;
-  whole.link_units.resize(topology.link_count());
-  whole.node_units.resize(topology.node_count());
-  for (const ResourceGraph::Edge& edge : orbits.graph.edges) {
-    const std::uint32_t orbit = orbit_of(edge);
-    whole.link_units[edge.links.front().index()] =
-        units[orbit] * static_cast<UnitSum>(ranks) / orbits.resources.size[orbit];
-  }
-  find_fullest(whole, plan, topology);
-  return whole;
-}
 
 Result<RepairedPlan> repair(SymmetricPlan plan, const Topology& topology, const Parts& gone) {
   for (const NodeId node : gone.nodes) {
@@ -441,17 +434,13 @@ Result<RepairedPlan> repair(SymmetricPlan plan, const Topology& topology, const 
     return fail(ErrorCode::unsupported, "plans of machines with backplanes are not repaired", "");
   }
   RepairedPlan repaired;
+  repaired.whole = &topology;
   repaired.loads = loads_of_whole(plan, topology);
   repaired.plan = std::move(plan);
   repaired.left = what_is_left(topology, gone);
   if (auto ran = Repair(repaired, topology, gone).run(); !ran) return tl::unexpected(ran.error());
   find_fullest(repaired.loads, repaired.plan, topology);
   return repaired;
-}
-
-ChunkModel chunk_model(const RepairedPlan& repaired, const Topology& topology) {
-  return ChunkModel(repaired.plan.part, topology)
-      .of_whole(to_double(repaired.loads.time_per_byte), repaired.plan.collective.rank_count, repaired.added_latency);
 }
 
 }  // namespace espalier::planners

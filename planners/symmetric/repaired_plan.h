@@ -34,13 +34,17 @@ struct RepairedPlan {
     std::vector<LinkId> links;  ///< From the parent, or inward to it; where they are.
   };
 
-  SymmetricPlan plan;           ///< Of the whole network.
-  std::vector<Change> changes;  ///< By shard, slice and direction.
+  SymmetricPlan plan;               ///< Of the whole network.
+  const Topology* whole = nullptr;  ///< That network, which must outlive this.
+  std::vector<Change> changes;      ///< By shard, slice and direction.
   std::size_t changed_trees = 0;
   std::size_t tree_count = 0;  ///< Of all slices of all shards, both ways.
   Parts left;                  ///< What is left (what_is_left).
   Loads loads;                 ///< By the whole network's ids, in the units of all shards together.
   double added_latency = 0;    ///< Seconds by which the longest chain of latencies may have grown.
+
+  /// As compute_loads(...).time_per_byte, on the whole network or one with other rates.
+  [[nodiscard]] Rational time_per_byte(const Topology& topology) const;
 };
 
 /// Changes single edges: every rank whose edge is broken hangs on another rank that is not below it, on a path that the
@@ -50,6 +54,9 @@ struct RepairedPlan {
 /// backplanes count, or where a broken tree has no other path. Cost: per broken edge the paths of the plan; per changed
 /// tree its ranks.
 Result<RepairedPlan> repair(SymmetricPlan plan, const Topology& topology, const Parts& gone);
+
+/// Fills in what follows from the links' units: the time of the fullest link, and which these are.
+void find_fullest(Loads& loads, const SymmetricPlan& plan, const Topology& topology);
 
 /// The loads of a symmetric plan as a whole, in the units of all shards together.
 Loads loads_of_whole(const SymmetricPlan& plan, const Topology& topology);

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "base/check.h"
 #include "planners/graph/path_search.h"
 
 namespace espalier::planners {
@@ -166,23 +167,62 @@ ShiftTree make_shift_tree(const Shifts& shifts, const Column& column, std::uint3
   return maker.finish();
 }
 
-ShiftTree make_shift_path(const Shifts& shifts, const Column& column) {
-  ShiftTree path;
-  ShiftChain chain(shifts);
-  std::vector<std::uint32_t> cosets;
-  for (RankPath& step : split_paths(shifts.orbits().graph, column.edges)) {
-    cosets.push_back(chain.add(step.to));
-    path.steps.push_back({step.to, std::move(step.edges)});
+namespace {
+
+/// The steps of a path through all ranks, and how many cosets each of them joins.
+struct PathSteps {
+  PathSteps(const Shifts& shifts, const Column& column) {
+    ShiftChain chain(shifts);
+    for (RankPath& step : split_paths(shifts.orbits().graph, column.edges)) {
+      cosets.push_back(chain.add(step.to));
+      steps.push_back({step.to, std::move(step.edges)});
+    }
   }
-  std::vector<std::uint32_t> done(cosets.size(), 1);
+
+  std::vector<ShiftTree::Step> steps;
+  std::vector<std::uint32_t> cosets;
+};
+
+/// The path that begins when `first` of the inmost steps are done; none where it comes to a rank twice.
+std::optional<ShiftTree> path_from(const Shifts& shifts, const PathSteps& of, std::uint32_t first) {
+  ShiftTree path;
+  path.steps = of.steps;
+  std::vector<bool> is_reached(shifts.count(), false);
+  is_reached[0] = true;
+  std::vector<std::uint32_t> done(of.cosets.size(), 1);
+  done.front() += first;
   for (std::uint32_t at = 0; path.edges.size() + 1 < shifts.count();) {
     std::uint32_t step = 0;
-    while (done[step] == cosets[step]) done[step++] = 1;
+    while (step + 1 < done.size() && done[step] == of.cosets[step]) done[step++] = 1;
     ++done[step];
     path.edges.push_back({at, step});
     at = shifts.sum(at, path.steps[step].shift);
+    if (is_reached[at]) return std::nullopt;
+    is_reached[at] = true;
   }
   return path;
+}
+
+}  // namespace
+
+ShiftTree make_shift_path(const Shifts& shifts, const Column& column) {
+  auto path = path_from(shifts, PathSteps(shifts, column), 0);
+  ESPALIER_CHECK(path.has_value(), "steps that each join all their cosets lead through all ranks");
+  return *std::move(path);
+}
+
+std::vector<ShiftTree> make_shift_rings(const Shifts& shifts, const Column& column, std::uint32_t most) {
+  const PathSteps steps(shifts, column);
+  std::vector<ShiftTree> rings;
+  const std::uint32_t inside = steps.cosets.size() > 1 ? steps.cosets.front() : 1;
+  std::uint32_t count = std::min(inside, most);
+  while (inside % count != 0) --count;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    auto path = path_from(shifts, steps, i * (inside / count));
+    if (!path) return {make_shift_path(shifts, column)};
+    rings.push_back(*std::move(path));
+  }
+  return rings;
 }
 
 std::vector<std::uint32_t> outward(const Shifts& shifts, const ShiftTree& tree) {

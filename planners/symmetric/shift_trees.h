@@ -33,6 +33,11 @@ ShiftTree make_shift_tree(const Shifts& shifts, const Column& column, std::uint3
 /// the next, and so on.
 ShiftTree make_shift_path(const Shifts& shifts, const Column& column);
 
+/// That path as up to `most` paths, each of which has done another number of the first steps before it begins: parts of
+/// rings that meet at all ranks, as software cuts them, so that not all parts leave a machine at the same step. The one
+/// path alone where that does not lead through all ranks.
+std::vector<ShiftTree> make_shift_rings(const Shifts& shifts, const Column& column, std::uint32_t most);
+
 /// The edges of all paths away from rank 0, path after path in the direction of the data.
 std::vector<std::uint32_t> outward(const Shifts& shifts, const ShiftTree& tree);
 /// Of the tree that leads to rank 0 and loads every link as the other does: rank r stands where -r stood, so that the

@@ -24,6 +24,9 @@ namespace {
 /// Of a star of a packing's trees. More would make lower trees still, and ranks that talk to more others.
 constexpr std::uint32_t max_children = 15;
 
+/// Of what NCCL opens between machines: channels, each a ring.
+constexpr std::uint32_t max_rings = 16;
+
 /// The shifts of a network, on the graph of its links; null where its ranks are not all alike.
 std::shared_ptr<const OrbitGraph> find_shifts(const Topology& topology) {
   ResourceGraph graph = make_resource_graph(topology, false);
@@ -50,23 +53,26 @@ Result<Collective> first_shard(const Collective& collective) {
   return make_collective(collective.kind, collective.rank_count, std::nullopt, std::move(shares));
 }
 
-/// What a column's tree looks like.
-using MakeTree = std::function<ShiftTree(const Shifts&, const Column&)>;
+/// The trees that share what a column carries.
+using MakeTrees = std::function<std::vector<ShiftTree>(const Shifts&, const Column&)>;
 
-MakeTree with_children(std::uint32_t most) {
-  return [most](const Shifts& shifts, const Column& column) { return make_shift_tree(shifts, column, most); };
+MakeTrees with_children(std::uint32_t most) {
+  return
+      [most](const Shifts& shifts, const Column& column) { return std::vector{make_shift_tree(shifts, column, most)}; };
 }
 
 /// A schedule of rank 0's shard over the trees of a solution.
 Result<Schedule> part_of(const Topology& topology, const Collective& collective, const Shifts& shifts,
-                         const ColumnSolution& solution, const MakeTree& make, const std::string& algorithm) {
+                         const ColumnSolution& solution, const MakeTrees& make, const std::string& algorithm) {
   std::vector<ProgramTree> trees;
   for (const auto& [column, amount] : solution.parts) {
-    const ShiftTree tree = make(shifts, column);
-    const Rational share = amount / solution.reached;
-    if (collective.kind != CollectiveKind::reduce_scatter)
-      trees.push_back({0, false, share, outward(shifts, tree), {}});
-    if (collective.kind != CollectiveKind::all_gather) trees.push_back({0, true, share, inward(shifts, tree), {}});
+    const std::vector<ShiftTree> made = make(shifts, column);
+    const Rational share = amount / solution.reached / made.size();
+    for (const ShiftTree& tree : made) {
+      if (collective.kind != CollectiveKind::reduce_scatter)
+        trees.push_back({0, false, share, outward(shifts, tree), {}});
+      if (collective.kind != CollectiveKind::all_gather) trees.push_back({0, true, share, inward(shifts, tree), {}});
+    }
   }
   const Result<Collective> first = first_shard(collective);
   if (!first) return tl::unexpected(first.error());
@@ -159,7 +165,7 @@ Result<SymmetricPlan> plan_symmetric(const Topology& topology, const Collective&
 namespace {
 
 /// Over one tree per rank, that of the links that take least of the machine's time.
-Result<SymmetricPlan> plan_cheapest(const SymmetricPlan& packing, const Topology& topology, const MakeTree& make,
+Result<SymmetricPlan> plan_cheapest(const SymmetricPlan& packing, const Topology& topology, const MakeTrees& make,
                                     const std::string& algorithm) {
   const OrbitGraph& orbits = *packing.orbits;
   const Shifts shifts(orbits);
@@ -182,7 +188,17 @@ Result<SymmetricPlan> plan_symmetric_tree(const SymmetricPlan& packing, const To
 }
 
 Result<SymmetricPlan> plan_symmetric_path(const SymmetricPlan& packing, const Topology& topology) {
-  return plan_cheapest(packing, topology, make_shift_path, "ring");
+  const auto make = [](const Shifts& shifts, const Column& column) {
+    return std::vector{make_shift_path(shifts, column)};
+  };
+  return plan_cheapest(packing, topology, make, "ring");
+}
+
+Result<SymmetricPlan> plan_symmetric_rings(const SymmetricPlan& packing, const Topology& topology) {
+  const auto make = [](const Shifts& shifts, const Column& column) {
+    return make_shift_rings(shifts, column, max_rings);
+  };
+  return plan_cheapest(packing, topology, make, "ring");
 }
 
 Rational time_per_byte(const SymmetricPlan& plan, const Topology& topology) {

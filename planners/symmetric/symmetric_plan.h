@@ -60,6 +60,9 @@ Result<SymmetricPlan> plan_symmetric_tree(const SymmetricPlan& packing, const To
 /// walked. Every rank's path is a shift of rank 0's. Errors: as above.
 Result<SymmetricPlan> plan_symmetric_path(const SymmetricPlan& packing, const Topology& topology);
 
+/// The same, each shard in parts that go round rings of their own (make_shift_rings): what nccl/ring is there.
+Result<SymmetricPlan> plan_symmetric_rings(const SymmetricPlan& packing, const Topology& topology);
+
 /// As compute_loads(...).time_per_byte of the whole plan.
 Rational time_per_byte(const SymmetricPlan& plan, const Topology& topology);
 

@@ -294,10 +294,9 @@ std::vector<bool> find_dead_ends(const Topology& topology, bool passes_idle_gpus
 std::unique_ptr<const CanonicalNetwork> CanonicalNetwork::make(const Topology& topology, Paths paths,
                                                                const Collective& collective, bool also_unaltered,
                                                                bool is_altered) {
-  constexpr std::uint32_t max_ranks = 4096;
   // Of send_recv the ranks' numbers say who sends to whom, of a traffic matrix its rows.
   const bool is_numbered = collective.kind == CollectiveKind::send_recv || collective.has_matrix();
-  if (is_numbered || collective.rank_count < 2 || collective.rank_count > max_ranks) return nullptr;
+  if (is_numbered || collective.rank_count < 2 || collective.rank_count > max_canonical_ranks) return nullptr;
   if (!is_altered && !also_unaltered) return nullptr;
   // Software passes no idle GPUs where there is another way.
   const auto rest = paths == Paths::software ? without_idle_gpus(topology) : std::nullopt;

@@ -20,6 +20,9 @@ namespace espalier::planners {
 /// none of these itself. A NIC without its cable is one; a GPU that is no rank, where nothing passes those.
 std::vector<bool> find_dead_ends(const Topology& topology, bool passes_idle_gpus = true);
 
+/// Larger networks have no canonical order.
+inline constexpr std::uint32_t max_canonical_ranks = 4096;
+
 /// A network with nodes, ranks and links in an order that depends on the network alone, without dead ends: networks
 /// that differ in names and numbers alone, such as a machine without one or another of its like cables, become the
 /// same, and so do those without a NIC or without its cable. So what is planned on it takes as long whichever of like
