@@ -198,7 +198,7 @@ Result<SymmetricPlan> plan_symmetric_rings(const SymmetricPlan& packing, const T
   const auto make = [](const Shifts& shifts, const Column& column) {
     return make_shift_rings(shifts, column, max_rings);
   };
-  return plan_cheapest(packing, topology, make, "ring");
+  return plan_cheapest(packing, topology, make, "rings");
 }
 
 Rational time_per_byte(const SymmetricPlan& plan, const Topology& topology) {

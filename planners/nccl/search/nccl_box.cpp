@@ -91,6 +91,7 @@ class NcclBoxMaker {
       if (node(rank).kind != NodeKind::gpu) return false;
       is_in_[rank.index()] = true;
     }
+    inside_ = ranks_;
     while (!waiting.empty()) {
       const NodeId at = waiting.back();
       waiting.pop_back();
@@ -101,9 +102,11 @@ class NcclBoxMaker {
         if (node(far).is_rank) return false;  // Of another machine.
         if (node(far).kind == NodeKind::gpu) continue;
         is_in_[far.index()] = true;
+        inside_.push_back(far);
         waiting.push_back(far);
       }
     }
+    std::ranges::sort(inside_);
     return true;
   }
 
@@ -142,13 +145,12 @@ class NcclBoxMaker {
 
   void add_processors() {
     std::optional<Processor> first;
-    for (std::size_t i = 0; i < topology_.node_count(); ++i) {
-      const NodeId id(i);
-      if (!is_in_[i] || node(id).kind != NodeKind::cpu) continue;
+    for (const NodeId id : inside_) {
+      if (node(id).kind != NodeKind::cpu) continue;
       if (!first) first = parse_processor(node(id).model);
       own_processors_.push_back(id);
-      place_[i] = add(Kind::processor);
-      box_.processors_.push_back(place_[i]);
+      place_[id.index()] = add(Kind::processor);
+      box_.processors_.push_back(place_[id.index()]);
     }
     processor_ = first && first->is_known ? *first : usual_processor(box_.era_.capability);
     box_.maker_ = processor_.maker;
@@ -232,11 +234,11 @@ class NcclBoxMaker {
   /// Of machines whose processors are not said: PCIe switches, and GPUs and NICs that share a slot, under the one.
   void grow_rest() {
     const std::uint32_t root = box_.processors_.front();
-    for (std::size_t i = 0; i < topology_.node_count(); ++i) {
-      if (!is_in_[i] || node(NodeId(i)).kind != NodeKind::pcie || place_[i] != absent) continue;
+    for (const NodeId id : inside_) {
+      if (node(id).kind != NodeKind::pcie || place_[id.index()] != absent) continue;
       float most = slot_of(box_.era_.capability);
-      for (const auto& [far, rate] : pcie_neighbours(NodeId(i))) most = std::max(most, rate);
-      grow_child(NodeId(i), root, most);
+      for (const auto& [far, rate] : pcie_neighbours(id)) most = std::max(most, rate);
+      grow_child(id, root, most);
     }
     for (const NodeId rank : ranks_) {
       if (place_[rank.index()] != absent) continue;
@@ -318,6 +320,7 @@ class NcclBoxMaker {
   NcclBox box_;
   std::vector<NodeId> ranks_, own_processors_;
   std::vector<bool> is_rank_, is_in_;
+  std::vector<NodeId> inside_;  // all that are in, in the order of the topology
   std::vector<std::uint32_t> place_;
   Processor processor_;
 };

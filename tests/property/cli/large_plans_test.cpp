@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/verbs/commands.h"
 #include "forecast/entrants.h"
@@ -51,6 +53,28 @@ INSTANTIATE_TEST_SUITE_P(Of16384Ranks, LargePlans,
                                            Asked{"all_reduce", "4G", all}, Asked{"reduce_scatter", "256M", all},
                                            Asked{"all_gather", "1G", all}),
                          name_of);
+
+/// NCCL's rings and trees of large machines too; without a NIC they take longer, as those of any machine.
+TEST(LargeNccl, TakesLongerWithoutANic) {
+  const std::string machine = ::testing::TempDir() + "large_nccl.yaml";
+  ASSERT_EQ(print_of(add_topo_command, {"topo", "gen", "rail-boxes", "--boxes", "264", "-o", machine}).code,
+            ExitCode::ok);
+  for (const char* collective : {"all_gather", "all_reduce"}) {  // by rings, by trees
+    SCOPED_TRACE(collective);
+    const auto seconds = [&](std::vector<std::string> more) {
+      std::vector<std::string> asked{"simulate", machine,     collective,
+                                     "-s",       "64M",       "-a",
+                                     "nccl",     "--profile", ESPALIER_SOURCE_DIR "/configs/profiles/nccl-hopper.yaml"};
+      asked.insert(asked.end(), more.begin(), more.end());
+      const Printed printed = print_of(add_simulate_command, asked);
+      EXPECT_EQ(printed.code, ExitCode::ok) << printed.errors;
+      return nlohmann::json::parse(printed.text)["results"][0]["time"].get<double>();
+    };
+    const double whole = seconds({}), damaged = seconds({"--without", "box3.nic2"});
+    EXPECT_GT(damaged, whole);
+    EXPECT_LT(damaged, 1.5 * whole);
+  }
+}
 
 /// In whatever form a plan is there, a run with a deadline is the run without one, or nothing where it is later.
 TEST(DeadlineOfCandidates, IsKeptInEveryForm) {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "planners/bounds/bound.h"
 #include "planners/damage/failures.h"
+#include "planners/symmetric/alike_routes.h"
 #include "planners/symmetric/name_shifts.h"
 #include "planners/symmetric/rank_part.h"
 #include "planners/symmetric/repaired_plan.h"
@@ -65,7 +67,7 @@ class Symmetric : public testing::Test {
         ASSERT_TRUE(plan) << plan.error().message;
         check(machine.topology, *plan);
         if (testing::Test::HasFatalFailure()) return;
-        for (const auto make : {plan_symmetric_tree, plan_symmetric_path}) {
+        for (const auto make : {plan_symmetric_tree, plan_symmetric_path, plan_symmetric_rings}) {
           const auto other = make(*plan, machine.topology);
           ASSERT_TRUE(other) << other.error().message;
           check(machine.topology, *other);
@@ -203,6 +205,69 @@ TEST_F(Symmetric, RepairedPlansKeepTheirPromiseOnWhatIsLeft) {
   EXPECT_GT(repaired_plans, 100);
   RecordProperty("repaired", repaired_plans);
   std::printf("repaired %d, refused %d, packings at 90 %% of the bound or more %d\n", repaired_plans, refused, near);
+}
+
+/// Each part of a shard passes every rank once and leaves the box at another step than the others.
+TEST(ShiftRings, LeaveBoxesAtDifferentSteps) {
+  for (const std::int64_t boxes : {8, 9}) {
+    const Topology topology = *generate_rail_boxes({.boxes = boxes, .gpus_per_box = 4, .rails = 4});
+    const Collective gather = *make_collective(CollectiveKind::all_gather, topology.rank_count(), std::nullopt);
+    const auto plan = plan_symmetric_rings(*plan_symmetric(topology, gather), topology);
+    ASSERT_TRUE(plan) << plan.error().message;
+    const std::size_t ranks = topology.rank_count();
+    // Nine boxes of four are not gone round by three steps inside and one on, so their rings are one path.
+    ASSERT_EQ(plan->part.transfers.size(), (boxes == 8 ? 4 : 1) * (ranks - 1));
+    std::set<std::size_t> first_steps;
+    for (const Slice& slice : plan->part.slices) {
+      std::size_t step = 0;
+      bool has_left = false;
+      for (const Transfer& transfer : plan->part.transfers) {
+        const std::size_t moved = static_cast<std::size_t>(&slice - plan->part.slices.data());
+        if (transfer.first_slice.index() > moved || transfer.first_slice.index() + transfer.slice_count <= moved)
+          continue;
+        has_left = has_left || topology.node(topology.node_of(plan->part.dst(transfer))).host != "box0";
+        step += has_left ? 0 : 1;
+      }
+      if (slice.length > 0) first_steps.insert(step);
+    }
+    EXPECT_EQ(first_steps.size(), boxes == 8 ? 4U : 1U);
+  }
+}
+
+/// Routes of like pairs are as good as those that a search finds, and end where they should; what is left after a
+/// failure has some wherever a search finds some.
+TEST(AlikeRoutes, AreAsGoodAsThoseOfASearch) {
+  constexpr Bytes size{1 << 18};
+  const Topology whole = *generate_rail_boxes({.boxes = 4, .gpus_per_box = 4, .rails = 4});
+  const auto plan = plan_symmetric(whole, *make_collective(CollectiveKind::all_gather, 16, std::nullopt));
+  ASSERT_TRUE(plan);
+  const Parts gone = *find_parts(whole, "box1.nic2");
+  const Topology rest = *without(whole, gone, "box1.nic2");
+  for (const bool is_whole : {true, false}) {
+    const Topology& network = is_whole ? whole : rest;
+    const PairRoutes routes = alike_routes(plan->orbits, whole, network, is_whole ? nullptr : &gone, size);
+    const LogicalGraph alike(network, size, routes);
+    const LogicalGraph searched(network, size, 1);
+    std::size_t met = 0;
+    for (std::uint32_t a = 0; a < 16; ++a) {
+      for (std::uint32_t b = 0; b < 16; ++b) {
+        if (a == b) continue;
+        const auto found = searched.hops(Rank(a), Rank(b));
+        const auto like = alike.hops(Rank(a), Rank(b));
+        ASSERT_EQ(found.empty(), like.empty()) << a << " to " << b;
+        for (const Hop& hop : like) {
+          EXPECT_EQ(hop.cost, found.front().cost);
+          EXPECT_EQ(network.link(hop.links.front()).tail, network.node_of(Rank(a)));
+          EXPECT_EQ(network.link(hop.links.back()).head, network.node_of(Rank(b)));
+          for (std::size_t i = 1; i < hop.links.size(); ++i) {
+            EXPECT_EQ(network.link(hop.links[i]).tail, network.link(hop.links[i - 1]).head);
+          }
+          ++met;
+        }
+      }
+    }
+    EXPECT_GE(met, is_whole ? 96U : 80U);
+  }
 }
 
 TEST_F(Symmetric, RepairsWithoutRanksAreRefused) {
