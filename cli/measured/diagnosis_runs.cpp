@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "base/parallel.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/jobs/predict_rows.h"
+#include "planners/nccl/search/nccl_box.h"
 #include "planners/planner.h"
 #include "planners/symmetric/symmetric_plan.h"
+#include "profile/nccl_choices.h"
 #include "topology/names/group.h"
 
 namespace espalier::cli {
@@ -74,9 +77,15 @@ Result<planners::Candidates> DiagnosisRuns::plan_again(const Topology& on, const
     return plan(on, collective, algorithm, 1);
   }
   const planners::BundledNetwork network(on, forecast::paths_of(software_));
+  planners::CandidateOptions options;
+  std::optional<planners::NcclEra> era;
+  if (software_ != nullptr && software_->profile.tuner) {
+    era = profile::era_of(*software_->profile.tuner);
+    options.context.nccl = &*era;
+  }
   planners::Candidates candidates;
   for (const planners::Planner& planner : forecast::planners_for(*algorithms, collective)) {
-    auto made = planners::make_candidates_by(planner, network, collective, {});
+    auto made = planners::make_candidates_by(planner, network, collective, {}, options);
     if (made) std::ranges::move(*made, std::back_inserter(candidates.made));
     if (!made) candidates.refused.push_back({std::string(planner.name), made.error()});
   }

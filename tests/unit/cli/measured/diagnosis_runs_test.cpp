@@ -4,7 +4,9 @@
 
 #include <array>
 
+#include "profile/read_profile.h"
 #include "tests/support/read_good.h"
+#include "topology/yaml/read_topology.h"
 
 namespace espalier::cli {
 namespace {
@@ -68,6 +70,25 @@ TEST(DiagnosisRuns, WhatIsPlannedAroundIsNotEstimated) {
   const auto with = runs.estimate({"", "all_reduce", "ring"}, std::span(&late, 1), sizes);
   ASSERT_TRUE(healthy && with);
   EXPECT_NEAR(with->front() - healthy->front(), 1e-3, 1e-12);
+}
+
+TEST(DiagnosisRuns, WhatNoSoftwareReadsIsPlannedAsOnTheHealthyMachine) {
+  const std::string shipped = ESPALIER_SOURCE_DIR "/configs/";
+  const TopologyReading reading = read_topology_file(shipped + "dgx-a100-x2.yaml");
+  const profile::ProfileReading ampere = profile::read_profile_file(shipped + "profiles/nccl-ampere.yaml");
+  ASSERT_TRUE(reading.topology && ampere.profile);
+  const auto software = std::make_shared<const forecast::Software>(
+      forecast::Software{"nccl-ampere", *ampere.profile, ampere.profile->launches.front().second, {}});
+  DiagnosisRuns runs(*reading.topology, software);
+  constexpr std::array sizes = {Bytes{1 << 22}, Bytes{1 << 26}};
+  const diagnose::Question question{"", "all_reduce", "nccl"};
+  EXPECT_GT(runs.bound_per_byte(question), 0);
+  diagnose::Fault fault{diagnose::Fault::Kind::slow, "box0.nic2", 0.5, 0, false};
+  const auto unknown = runs.predict(question, std::span(&fault, 1), sizes);
+  fault.is_planned_around = true;
+  const auto known = runs.predict(question, std::span(&fault, 1), sizes);
+  ASSERT_TRUE(unknown && known);
+  EXPECT_EQ(*known, *unknown);
 }
 
 }  // namespace
