@@ -106,7 +106,7 @@ class Suspects {
     std::vector<Suspect> suspects;
     for (const auto& [key, entry] : entries_) suspects.push_back(describe_entry(key.first, entry));
     std::ranges::stable_sort(suspects, std::ranges::greater(), &Suspect::probability);
-    constexpr double least = 0.01;
+    constexpr double least = 0.005;  // Shown as one per cent.
     std::erase_if(suspects, [](const Suspect& suspect) { return suspect.probability < least; });
     if (suspects.size() > most) suspects.resize(most);
     return suspects;

@@ -53,7 +53,7 @@ struct DiagnoseOptions {
   /// The classes of the machine and these tests once it has this fault: which parts are alike beside it.
   std::function<std::vector<FaultClass>(const Fault&)> classes_with = {};
   std::size_t max_pairs = 40;                            ///< Of faults in their places, that are predicted.
-  std::size_t max_dense = 6;                             ///< Faults that are planned around, at up to ten rates more.
+  std::size_t max_dense = 8;                             ///< Faults that are planned around, at up to ten rates more.
   std::function<void(const std::string&)> on_step = {};  ///< Told what is looked at, one at a time.
 };
 

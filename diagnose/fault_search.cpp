@@ -13,8 +13,8 @@ namespace {
 
 /// Where curves are simulated, the one that shows most first. Between them times follow the reciprocal rate.
 constexpr std::array slow_rates = {0.25, 0.5, 0.75};
-/// The same where planning for each rate takes long.
-constexpr std::array first_rates = {0.5};
+/// The same where planning for each rate takes long. The slower a part, the sooner its plan is another one.
+constexpr std::array first_rates = {0.25, 0.5};
 constexpr double min_rate = 0.05, max_rate = 0.99;
 
 /// Where likelihoods are taken: any part of the rate may be left.
@@ -172,25 +172,73 @@ std::optional<Curve> FaultSearch::make_curve(Curve curve, std::span<const double
   return curve;
 }
 
+/// Some rows of every series with a slow part. Nothing where it cannot be predicted.
+std::optional<std::vector<double>> FaultSearch::probe(const std::string& part) const {
+  constexpr double rate = 0.35;
+  const Fault fault{Fault::Kind::slow, part, rate, 0, false};
+  std::vector<double> all;
+  for (const Evidence& each : evidence_) {
+    const std::size_t points = each.points.size();
+    std::vector<Bytes> sizes;
+    for (const std::size_t at : {points / 4, points * 5 / 8}) {
+      if (sizes.empty() || sizes.back().count != each.points[at].size.count) sizes.push_back(each.points[at].size);
+    }
+    const auto times = (estimate_ ? estimate_ : predict_)(each.question, std::span(&fault, 1), sizes);
+    if (!times) return std::nullopt;
+    all.insert(all.end(), times->begin(), times->end());
+  }
+  return all;
+}
+
+std::vector<std::pair<std::string, double>> FaultSearch::places_in(const FaultClass& of) const {
+  constexpr std::size_t max_probed = 6, max_places = 3;
+  constexpr double unlike = 0.04;
+  const std::size_t probed = std::min(max_probed, of.parts.size());
+  struct Place {
+    std::string part;
+    double count = 0;
+    std::optional<std::vector<double>> times;
+  };
+  std::vector<Place> places;
+  for (std::size_t i = 0; i < probed; ++i) {
+    Place place{of.parts[i * of.parts.size() / probed], 1, std::nullopt};
+    if (probed > 1) place.times = probe(place.part);
+    const auto is_like = [&](const Place& other) {
+      return !place.times || !other.times || are_within(*place.times, *other.times, unlike);
+    };
+    auto known = std::ranges::find_if(places, is_like);
+    if (known == places.end() && places.size() == max_places) known = places.end() - 1;
+    if (known != places.end()) {
+      ++known->count;
+    } else {
+      places.push_back(std::move(place));
+    }
+  }
+  std::vector<std::pair<std::string, double>> found;
+  for (const Place& place : places) found.emplace_back(place.part, place.count / static_cast<double>(probed));
+  return found;
+}
+
 std::vector<Curve> FaultSearch::curves_of(std::size_t number) const {
   const FaultClass& of = classes_[number];
   double all = 0;
   for (const FaultClass& each : classes_) all += weight_of(each.what) * static_cast<double>(each.parts.size());
   const double prior = prior_single * weight_of(of.what) * static_cast<double>(of.parts.size()) / all;
   std::vector<Curve> curves;
-  const auto add = [&](Fault fault, double of_class, std::span<const double> rates, const Curve* like) {
-    fault.part = of.parts.front();
-    if (auto made = make_curve({number, std::move(fault), {}, {}, prior * of_class}, rates, like)) {
-      curves.push_back(*std::move(made));
-    }
-  };
-  add({}, (1 - prior_of_gone) * (1 - prior_of_planned_around), slow_rates, nullptr);
-  if (estimate_) return curves;
-  const std::optional<Curve> unknown = curves.empty() ? std::nullopt : std::optional(curves.front());
-  add({Fault::Kind::slow, {}, 1, 0, true}, (1 - prior_of_gone) * prior_of_planned_around, first_rates,
-      unknown ? &*unknown : nullptr);
-  constexpr std::array gone_rate = {0.5};  // Of no meaning: there is one such machine.
-  if (of.may_be_gone) add({Fault::Kind::gone, {}, 1, 0, true}, prior_of_gone, gone_rate, nullptr);
+  for (const auto& [part, share] : places_in(of)) {
+    const auto add = [&](Fault fault, double of_place, std::span<const double> rates, const Curve* like) {
+      fault.part = part;
+      auto made = make_curve({number, std::move(fault), {}, {}, prior * share * of_place}, rates, like);
+      if (made) curves.push_back(*made);
+      return made;
+    };
+    const auto unknown = add({}, (1 - prior_of_gone) * (1 - prior_of_planned_around), slow_rates, nullptr);
+    if (estimate_) continue;
+    add({Fault::Kind::slow, {}, 1, 0, true}, (1 - prior_of_gone) * prior_of_planned_around, first_rates,
+        unknown ? &*unknown : nullptr);
+    constexpr std::array gone_rate = {0.5};  // Of no meaning: there is one such machine.
+    if (of.may_be_gone) add({Fault::Kind::gone, {}, 1, 0, true}, prior_of_gone, gone_rate, nullptr);
+  }
   return curves;
 }
 
@@ -217,7 +265,10 @@ void FaultSearch::refine_planned_around() {
   });
   const auto fit = [&](const Curve* curve) { return posterior(explain_by({curve}, curve->prior)); };
   std::vector<std::pair<double, Curve*>> fitting;
-  for (Curve* curve : open) fitting.emplace_back(fit(curve), curve);
+  constexpr double min_weight = 0.5;  // What is rarely at fault, and has many parts, is not looked at as closely.
+  for (Curve* curve : open) {
+    if (weight_of(classes_[curve->fault_class].what) >= min_weight) fitting.emplace_back(fit(curve), curve);
+  }
   std::ranges::sort(fitting, std::ranges::greater(), &std::pair<double, Curve*>::first);
   if (fitting.size() > max_dense_) fitting.resize(max_dense_);
   run_parallel(fitting.size(), threads_, [&](std::size_t i) { make_dense(*fitting[i].second); });
@@ -266,19 +317,23 @@ double FaultSearch::misfit(std::span<const double> times) const {
   return sum;
 }
 
-/// Predicts at the rate at which most rows are as the curve says.
-void FaultSearch::refine(Curve& curve) const {
-  constexpr double step = 0.01, little = 1;
-  double best = misfit(healthy_) - little, of_best = 1;
-  for (const double rate : rates_to_try(step)) {
+std::pair<double, double> FaultSearch::best_of_two(const Curve& curve) const {
+  constexpr double step = 0.01;
+  const bool is_gone = curve.fault.kind == Fault::Kind::gone;
+  std::pair<double, double> best(1, std::numeric_limits<double>::infinity());
+  for (const double rate : is_gone ? std::vector{curve.rates.back()} : rates_to_try(step)) {
     std::vector<double> times;
     for (std::size_t row = 0; row < measured_.size(); ++row) times.push_back(curve.time(row, rate));
-    const double found = misfit(times);
-    if (found >= best) continue;
-    best = found;
-    of_best = rate;
+    if (const double found = misfit(times); found < best.second) best = {rate, found};
   }
-  add_rate(curve, of_best);
+  return best;
+}
+
+/// Predicts at the rate at which most rows are as the curve says.
+void FaultSearch::refine(Curve& curve) const {
+  constexpr double little = 1;
+  const auto [rate, found] = best_of_two(curve);
+  add_rate(curve, found < misfit(healthy_) - little ? rate : 1);
 }
 
 Hypothesis FaultSearch::healthy_hypothesis() const {

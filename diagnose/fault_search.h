@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "diagnose/fault_classes.h"
@@ -63,6 +64,11 @@ class FaultSearch {
   void refine_planned_around();
   /// The healthy machine, late ranks and single faults.
   [[nodiscard]] std::vector<Hypothesis> find_singles() const;
+  /// Seconds of all rows with these faults. Errors: those of predict.
+  [[nodiscard]] Result<std::vector<double>> predict_all(std::span<const Fault> faults) const;
+  /// The rate at which most rows are as the curve says, and how badly the others fit: of a fault that may be one of
+  /// two.
+  [[nodiscard]] std::pair<double, double> best_of_two(const Curve& curve) const;
   /// With the rates that fit best by the curves.
   [[nodiscard]] Hypothesis explain_by(std::vector<const Curve*> curves, double prior) const;
   /// Puts what is predicted in the place of what curves say, and moves rates for so many rounds, on all threads; then
@@ -79,11 +85,14 @@ class FaultSearch {
   [[nodiscard]] double log_likelihood(std::span<const double> times) const;
 
  private:
-  [[nodiscard]] Result<std::vector<double>> predict_all(std::span<const Fault> faults) const;
   [[nodiscard]] Result<std::vector<double>> ask_all(const Predict& predict, std::span<const Fault> faults) const;
   /// Nothing where it cannot run or shows in no row; nor where its first rate's times are those of `like`.
   [[nodiscard]] std::optional<Curve> make_curve(Curve curve, std::span<const double> rates, const Curve* like) const;
   [[nodiscard]] std::vector<Curve> curves_of(std::size_t number) const;
+  /// Parts of a class in each of which a fault shows in another way: plans use what a symmetry makes the same unlike
+  /// (a tree has a root). With each the part of the class that it stands for.
+  [[nodiscard]] std::vector<std::pair<std::string, double>> places_in(const FaultClass& of) const;
+  [[nodiscard]] std::optional<std::vector<double>> probe(const std::string& part) const;
   [[nodiscard]] Hypothesis healthy_hypothesis() const;
   [[nodiscard]] Hypothesis late_hypothesis() const;
   [[nodiscard]] std::vector<double> expected_times(const Hypothesis& hypothesis, std::span<const double> rates) const;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <set>
 
 #include "base/parallel.h"
 
@@ -11,22 +13,36 @@ namespace espalier::diagnose {
 namespace {
 
 constexpr std::array screened_rates = {0.85, 0.7, 0.6, 0.5, 0.42, 0.35, 0.3, 0.25, 0.2, 0.14, 0.09};
-constexpr std::size_t max_fitted = 32;   ///< Pairs whose likelihood is taken.
-constexpr std::size_t max_improved = 8;  ///< Whose rates are predicted anew.
+constexpr std::size_t max_fitted = 32;                 ///< Pairs whose likelihood is taken.
+constexpr std::size_t max_improved = 8;                ///< Whose rates are predicted anew.
+constexpr std::size_t max_firsts = 8, max_beside = 6;  ///< Faults to begin with, and what is tried beside each.
+constexpr std::size_t max_kept = 6;                    ///< Faults of pairs that are kept.
+constexpr std::size_t max_placed = 6;                  ///< Pairs found whose second part is tried in other places.
+constexpr std::size_t max_places = 4;                  ///< Of one pair.
+constexpr int max_rounds = 3;                          ///< Of putting others in the place of one of two.
 constexpr double prior_of_two = 0.07 / 0.4 / 0.4;
+
+/// At which a fault of this curve is tried.
+std::span<const double> rates_of(const Curve& curve) {
+  if (curve.fault.kind == Fault::Kind::gone) return std::span(&curve.rates.back(), 1);
+  return screened_rates;
+}
 
 }  // namespace
 
+PairSearch::PairSearch(const FaultSearch& search, std::span<const FaultClass> classes, const DiagnoseOptions& options)
+    : search_(search), classes_(classes), options_(options) {
+  for (const Curve& curve : search.curves()) {
+    const bool is_slow = curve.fault.kind == Fault::Kind::slow;
+    if (is_slow && curve.fault.is_planned_around) planned_around_.insert({curve.fault_class, curve.fault.part});
+  }
+}
+
 PairSearch::Logarithms PairSearch::tabulate(const Curve& curve) const {
   Logarithms table;
-  const auto add = [&](double rate) {
+  for (const double rate : rates_of(curve)) {
     std::vector<double>& rows = table.emplace_back();
     for (std::size_t row = 0; row < search_.measured().size(); ++row) rows.push_back(std::log(curve.time(row, rate)));
-  };
-  if (curve.fault.kind == Fault::Kind::gone) {
-    add(curve.rates.back());
-  } else {
-    for (const double rate : screened_rates) add(rate);
   }
   return table;
 }
@@ -48,10 +64,12 @@ double PairSearch::score_of(const Logarithms& one, const Logarithms& other) cons
   return -best / 2;
 }
 
+/// What software knows of both or of neither; of what shows alike in either way it matters not.
 bool PairSearch::may_be_together(const Curve& one, const Curve& other) const {
-  const auto is_known = [](const Curve& curve) { return curve.fault.is_planned_around; };
-  if (is_known(one) != is_known(other)) return false;
-  return one.fault_class != other.fault_class || classes_[one.fault_class].parts.size() > 1;
+  if (one.fault_class == other.fault_class && classes_[one.fault_class].parts.size() == 1) return false;
+  if (one.fault.is_planned_around == other.fault.is_planned_around) return true;
+  const Curve& unknown = one.fault.is_planned_around ? other : one;
+  return !planned_around_.contains({unknown.fault_class, unknown.fault.part});
 }
 
 std::vector<PairSearch::Pair> PairSearch::screen() const {
@@ -71,26 +89,57 @@ std::vector<PairSearch::Pair> PairSearch::screen() const {
   return pairs;
 }
 
+const std::vector<FaultClass>& PairSearch::classes_beside(const Fault& fault) const {
+  const auto known = classes_beside_.find(fault.part);
+  if (known != classes_beside_.end()) return known->second;
+  std::vector<FaultClass> found;
+  if (options_.classes_with) found = options_.classes_with(fault);
+  return classes_beside_.emplace(fault.part, std::move(found)).first->second;
+}
+
 std::vector<Hypothesis> PairSearch::places_of(const Hypothesis& pair) const {
-  const std::size_t second = pair.curves[1]->fault_class;
-  const std::vector<std::string>& parts = classes_[second].parts;
-  const auto at = [&](const std::string& part, double share) {
-    Hypothesis placed = pair;
-    placed.faults[1].part = part;
-    placed.prior *= share;
-    return placed;
-  };
+  const std::vector<std::string>& parts = classes_[pair.curves[1]->fault_class].parts;
   std::vector<Hypothesis> places;
-  if (options_.classes_with) {
-    for (const FaultClass& each : options_.classes_with(pair.faults[0])) {
-      const std::string& part = each.parts.front();
-      if (part == pair.faults[0].part || std::ranges::find(parts, part) == parts.end()) continue;
-      places.push_back(at(part, static_cast<double>(each.parts.size()) / static_cast<double>(parts.size())));
-    }
+  for (const FaultClass& each : classes_beside(pair.faults[0])) {
+    const auto is_it = [&](const std::string& part) { return part == pair.faults[1].part; };
+    const bool is_here = std::ranges::any_of(each.parts, is_it);
+    const std::string& part = is_here ? pair.faults[1].part : each.parts.front();
+    if (part == pair.faults[0].part || std::ranges::find(parts, part) == parts.end()) continue;
+    Hypothesis& placed = places.emplace_back(pair);
+    placed.faults[1].part = part;
+    placed.prior *= static_cast<double>(each.parts.size()) / static_cast<double>(parts.size());
   }
-  if (places.empty()) places.push_back(at(second == pair.curves[0]->fault_class ? parts[1] : parts[0], 1));
   std::ranges::stable_sort(places, std::ranges::greater(), &Hypothesis::prior);
+  if (places.size() > max_places) places.resize(max_places);
+  if (places.empty()) places.push_back(pair);
   return places;
+}
+
+/// The best of each two kinds of faults, so many of these at most, in all their places.
+std::vector<Hypothesis> PairSearch::place(std::vector<Hypothesis> pairs, std::size_t max_kinds) const {
+  using Kinds = std::pair<std::set<std::pair<std::size_t, Fault::Kind>>, bool>;
+  std::ranges::stable_sort(pairs, std::ranges::greater(), posterior);
+  std::set<Kinds> seen;
+  std::vector<Hypothesis> all;
+  for (const Hypothesis& pair : pairs) {
+    if (seen.size() == max_kinds) break;
+    if (!needs_both(pair)) continue;
+    Kinds kinds;
+    kinds.second = pair.faults[0].is_planned_around;
+    for (const Curve* curve : pair.curves) kinds.first.emplace(curve->fault_class, curve->fault.kind);
+    if (seen.insert(kinds).second) std::ranges::move(places_of(pair), std::back_inserter(all));
+  }
+  return all;
+}
+
+void PairSearch::set_known(Hypothesis& pair) const {
+  const bool is_known = std::ranges::any_of(pair.faults, &Fault::is_planned_around);
+  for (Fault& fault : pair.faults) fault.is_planned_around = is_known;
+  Fault &one = pair.faults[0], &other = pair.faults[1];
+  if (one.part != other.part) return;
+  const std::vector<std::string>& parts = classes_[pair.curves[1]->fault_class].parts;
+  const auto another = std::ranges::find_if(parts, [&](const std::string& part) { return part != one.part; });
+  if (another != parts.end()) other.part = *another;
 }
 
 std::vector<Hypothesis> PairSearch::fit() const {
@@ -99,45 +148,149 @@ std::vector<Hypothesis> PairSearch::fit() const {
   run_parallel(screened.size(), options_.threads, [&](std::size_t i) {
     const auto& [one, other, score] = screened[i];
     fitted[i] = search_.explain_by({one, other}, prior_of_two * one->prior * other->prior);
+    set_known(fitted[i]);
   });
   std::ranges::stable_sort(fitted, std::ranges::greater(), posterior);
   return fitted;
 }
 
-/// What is likeliest in one place, then in all.
-std::vector<Hypothesis> PairSearch::place(std::vector<Hypothesis> fitted) const {
-  const auto of_first = likely(fitted, options_.max_pairs);
-  std::vector<std::vector<Hypothesis>> places(of_first.size());
-  std::vector<Hypothesis> first;
-  for (std::size_t i = 0; i < of_first.size(); ++i) {
-    places[i] = places_of(of_first[i]);
-    first.push_back(places[i].front());
-    first.back().prior = of_first[i].prior;
+std::vector<Hypothesis> PairSearch::beside(const Curve& kept, const Fault& fault, std::span<const double> alone,
+                                           std::span<const double> ratios) const {
+  const double over_kept = fault.kind == Fault::Kind::gone ? 0 : -std::log(static_cast<double>(screened_rates.size()));
+  std::vector<Hypothesis> found;
+  for (const Curve& curve : search_.curves()) {
+    if (&curve == &kept || !may_be_together(kept, curve)) continue;
+    Hypothesis other{{&kept, &curve}, {fault, curve.fault}, prior_of_two * kept.prior * curve.prior, 0, {}};
+    std::vector<double> each;
+    double best = -std::numeric_limits<double>::infinity();
+    for (const double rate : rates_of(curve)) {
+      for (const bool is_plain : {true, false}) {
+        if (!is_plain && ratios.empty()) continue;
+        std::vector<double> times;
+        for (std::size_t row = 0; row < alone.size(); ++row) {
+          times.push_back(std::max(alone[row], curve.time(row, rate)) * (is_plain ? 1 : ratios[row]));
+        }
+        each.push_back(search_.log_likelihood(times));
+        if (each.back() <= best) continue;
+        best = each.back();
+        other.faults[1].rate = rate;
+        other.times = std::move(times);
+      }
+    }
+    other.log_evidence = log_mean(each) + over_kept;
+    set_known(other);
+    found.push_back(std::move(other));
   }
-  search_.simulate_anew(first, 0);
-  std::vector<Hypothesis> others;
-  for (Hypothesis& each : likely(first, options_.max_pairs)) {
-    const auto is_of = [&](const std::vector<Hypothesis>& of) { return of.front().curves == each.curves; };
-    const std::span<const Hypothesis> all = *std::ranges::find_if(places, is_of);
-    if (others.size() + all.size() > options_.max_pairs) break;
-    each.prior = all.front().prior;
-    others.insert(others.end(), all.begin() + 1, all.end());
-  }
-  search_.simulate_anew(others, 0);
-  std::ranges::move(others, std::back_inserter(first));
-  std::ranges::stable_sort(first, std::ranges::greater(), posterior);
-  return first;
+  return found;
 }
 
-std::vector<Hypothesis> PairSearch::find() const {
+std::vector<Hypothesis> PairSearch::begin_with_one() const {
+  struct First {
+    const Curve* curve = nullptr;
+    double rate = 1;
+    double score = 0;
+  };
+  std::vector<First> firsts;
+  for (const Curve& curve : search_.curves()) {
+    const auto [rate, misfit] = search_.best_of_two(curve);
+    firsts.push_back({&curve, rate, std::log(curve.prior) - misfit / 2});
+  }
+  std::ranges::stable_sort(firsts, std::ranges::greater(), &First::score);
+  if (firsts.size() > max_firsts) firsts.resize(max_firsts);
+  std::vector<Hypothesis> found;
+  for (const First& first : firsts) {
+    Fault fault = first.curve->fault;
+    fault.rate = first.rate;
+    std::vector<double> alone;
+    for (std::size_t row = 0; row < search_.measured().size(); ++row) {
+      alone.push_back(first.curve->time(row, first.rate));
+    }
+    std::vector<Hypothesis> with = beside(*first.curve, fault, alone, {});
+    std::ranges::stable_sort(with, std::ranges::greater(), posterior);
+    if (with.size() > max_beside) with.resize(max_beside);
+    std::ranges::move(with, std::back_inserter(found));
+  }
+  return found;
+}
+
+/// What else may be there instead of one of these faults, the other kept where it is.
+std::vector<Hypothesis> PairSearch::instead(const Hypothesis& of, std::size_t kept) const {
+  const auto alone = search_.predict_all(std::span(&of.faults[kept], 1));
+  if (!alone) return {};
+  const double at = of.faults[1 - kept].rate;
+  std::vector<double> ratios;
+  for (std::size_t row = 0; row < alone->size(); ++row) {
+    ratios.push_back(of.times[row] / std::max((*alone)[row], of.curves[1 - kept]->time(row, at)));
+  }
+  return beside(*of.curves[kept], of.faults[kept], *alone, ratios);
+}
+
+/// Whether neither fault explains as much alone.
+bool PairSearch::needs_both(const Hypothesis& pair) const {
+  constexpr double little = 1;
+  return std::ranges::all_of(pair.curves, [&](const Curve* curve) {
+    return pair.log_evidence > alone_.at(static_cast<std::size_t>(curve - search_.curves().data())) + little;
+  });
+}
+
+/// What may be there instead of either fault of the likeliest pairs.
+std::vector<Hypothesis> PairSearch::substitutes(std::span<const Hypothesis> found) const {
+  std::set<const Curve*> used;
+  std::vector<std::pair<const Hypothesis*, std::size_t>> kept;
+  for (const Hypothesis& each : found) {
+    if (!needs_both(each)) continue;
+    for (const std::size_t i : {0U, 1U}) {
+      if (kept.size() < max_kept && used.insert(each.curves[i]).second) kept.emplace_back(&each, i);
+    }
+  }
+  std::vector<std::vector<Hypothesis>> of_each(kept.size());
+  run_parallel(kept.size(), options_.threads,
+               [&](std::size_t i) { of_each[i] = instead(*kept[i].first, kept[i].second); });
+  std::vector<Hypothesis> all;
+  for (std::vector<Hypothesis>& each : of_each) std::ranges::move(each, std::back_inserter(all));
+  return all;
+}
+
+std::vector<Hypothesis> PairSearch::untried(std::vector<Hypothesis> pairs, std::size_t max) {
+  std::ranges::stable_sort(pairs, std::ranges::greater(), posterior);
+  std::erase_if(pairs, [&, used = std::size_t{0}](const Hypothesis& pair) mutable {
+    if (used == max) return true;
+    Key key;
+    key.second = pair.faults[0].is_planned_around;
+    for (const Fault& fault : pair.faults) key.first.emplace(fault.part, fault.kind);
+    if (!tried_.insert(key).second) return true;
+    ++used;
+    return false;
+  });
+  return pairs;
+}
+
+void PairSearch::try_out(std::vector<Hypothesis> pairs, std::size_t max) {
+  std::vector<Hypothesis> others = untried(std::move(pairs), max);
+  search_.simulate_anew(others, 1);
+  std::ranges::move(others, std::back_inserter(found_));
+  std::ranges::stable_sort(found_, std::ranges::greater(), posterior);
+}
+
+std::vector<Hypothesis> PairSearch::find() {
   constexpr double noise = 0.025;  // Per row.
   const auto rows = static_cast<double>(search_.measured().size());
   if (search_.gap(search_.healthy()) < noise * noise * rows) return {};
-  std::vector<Hypothesis> fitted = fit();
-  if (options_.estimate) return fitted;
-  std::vector<Hypothesis> placed = place(std::move(fitted));
-  search_.improve_rates(likely(placed, max_improved), 3);
-  return placed;
+  std::vector<Hypothesis> begun = fit();
+  if (options_.estimate) return begun;
+  for (const Curve& curve : search_.curves()) alone_.push_back(search_.explain_by({&curve}, curve.prior).log_evidence);
+  std::ranges::move(begin_with_one(), std::back_inserter(begun));
+  try_out(place(begun, options_.max_pairs / 2), 2 * options_.max_pairs);
+  try_out(std::move(begun), options_.max_pairs / 2);
+  for (int round = 0; round < max_rounds && !found_.empty(); ++round) {
+    const double before = posterior(found_.front());
+    try_out(substitutes(found_), options_.max_pairs / 2);
+    constexpr double little = 0.5;
+    if (posterior(found_.front()) < before + little) break;
+  }
+  try_out(place(found_, max_placed), options_.max_pairs);
+  search_.improve_rates(likely(found_, max_improved), 3);
+  return found_;
 }
 
 }  // namespace espalier::diagnose

@@ -28,6 +28,11 @@ std::string algorithm_of(const compare::Measurement& row, const std::string& oth
   return row.algorithm.empty() ? otherwise : row.algorithm;
 }
 
+/// Whether software that reads what links say of themselves sees a difference.
+bool is_seen(const Topology& faulty, const Topology& machine) {
+  return !std::ranges::equal(faulty.links(), machine.links(), {}, &Link::seen_rate, &Link::seen_rate);
+}
+
 }  // namespace
 
 OrStop<std::vector<diagnose::Evidence>> evidence_of(const compare::Measurements& table, const Topology& tested,
@@ -217,9 +222,11 @@ Result<std::vector<double>> DiagnosisRuns::predict(const diagnose::Question& que
   if (faulty->rank_count() != (*of)->planned->machine.rank_count()) {
     return fail(ErrorCode::infeasible, "a rank is gone");
   }
-  const bool is_planned_around = std::ranges::any_of(faults, [](const diagnose::Fault& fault) {
-    return fault.is_planned_around || fault.kind == diagnose::Fault::Kind::gone;
-  });
+  const bool is_known = std::ranges::any_of(faults, &diagnose::Fault::is_planned_around);
+  const bool is_gone = std::ranges::any_of(
+      faults, [](const diagnose::Fault& fault) { return fault.kind == diagnose::Fault::Kind::gone; });
+  const bool reads_links = forecast::is_nccl_algorithm(question.algorithm);
+  const bool is_planned_around = is_gone || (is_known && (!reads_links || is_seen(*faulty, (*of)->planned->machine)));
   auto times = faults.empty()      ? run_healthy(**of, question, sizes)
                : is_planned_around ? run_planned_around(**of, question, *faulty, sizes)
                                    : run_as_before(**of, question, *faulty, sizes);
