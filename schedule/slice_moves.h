@@ -19,6 +19,10 @@ class SliceMoves {
   [[nodiscard]] std::span<const TransferId> of(std::size_t slice) const {
     return std::span(transfers_).subspan(offsets_[slice], offsets_[slice + 1] - offsets_[slice]);
   }
+  /// Those of all slices, slice by slice.
+  [[nodiscard]] std::span<const TransferId> all() const { return transfers_; }
+  /// Where a slice's begin among those of all.
+  [[nodiscard]] std::size_t begin(std::size_t slice) const { return offsets_[slice]; }
 
  private:
   std::vector<std::uint64_t> offsets_;

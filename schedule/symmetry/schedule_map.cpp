@@ -10,17 +10,31 @@
 namespace espalier {
 
 MapFinder::MapFinder(const Schedule& schedule, const Topology& topology, MoveOrder order)
-    : schedule_(schedule), topology_(topology), order_(order), moves_(schedule) {}
+    : schedule_(schedule), topology_(topology), order_(order), moves_(schedule), of_route_(schedule.route_count()) {
+  steps_.reserve(moves_.all().size());
+  for (const TransferId id : moves_.all()) steps_.push_back(step_of(id));
+}
 
-MapFinder::Kind MapFinder::kind_of(std::size_t slice, const std::vector<Rank>& ranks) const {
+const MapFinder::OfRoute& MapFinder::with_kinds(RouteId route, const std::vector<Rank>& ranks) {
+  OfRoute& known = of_route_[route.index()];
+  if (known.kinds_of == map_number_) return known;
+  const auto image = [&](Rank end) { return ranks.empty() || end.is_none() ? end : ranks[end.index()]; };
+  const Route ends = schedule_.route(route);
+  const std::uint64_t src = image(ends.src).value(), dst = image(ends.dst).value();
+  for (std::size_t action = 0; action < known.kinds.size(); ++action) {
+    known.kinds[action] = Random(src << 34U | dst << 4U | action).next();  // Sums of like ends would be equal.
+  }
+  known.kinds_of = map_number_;
+  return known;
+}
+
+/// Requires: the same ranks as long as it is the same map.
+MapFinder::Kind MapFinder::kind_of(std::size_t slice, const std::vector<Rank>& ranks) {
   const auto image = [&](Rank end) { return ranks.empty() || end.is_none() ? end : ranks[end.index()]; };
   const Slice& own = schedule_.slices[slice];
   Kind kind = Random(static_cast<std::uint64_t>(own.length)).next();
-  for (const TransferId id : moves_.of(slice)) {
-    const Transfer& transfer = schedule_.transfers[id.index()];
-    const std::uint64_t src = image(schedule_.src(transfer)).value(), dst = image(schedule_.dst(transfer)).value();
-    const auto action = static_cast<std::uint64_t>(transfer.action());
-    kind += Random(src << 34U | dst << 4U | action).next();  // Sums of like ends would be equal.
+  for (const Step& step : steps_of(slice)) {
+    kind += with_kinds(step.route, ranks).kinds[static_cast<std::size_t>(step.action)];
   }
   if (own.rank.is_none()) return kind;
   // Whose it is comes first: neighbours are looked up one after the other.
@@ -32,6 +46,7 @@ MapFinder::Kind MapFinder::kind_of(std::size_t slice, const std::vector<Rank>& r
 }
 
 void MapFinder::sort_by_kind() {
+  ++map_number_;
   for (std::size_t i = 0; i < schedule_.slices.size(); ++i) by_kind_.push_back({kind_of(i, {}), SliceId(i)});
   std::ranges::sort(by_kind_);
   const unsigned bits = std::max(1U, static_cast<unsigned>(std::bit_width(by_kind_.size())));
@@ -44,6 +59,7 @@ void MapFinder::sort_by_kind() {
     place_in_kind_[by_kind_[i].slice.index()] = is_like ? place_in_kind_[by_kind_[i - 1].slice.index()] + 1 : 0;
   }
   std::partial_sum(kind_begins_.begin(), kind_begins_.end(), kind_begins_.begin());
+  ++map_number_;
 }
 
 /// In ascending order.
@@ -61,6 +77,8 @@ void MapFinder::begin() {
   map_.links.assign(topology_.link_count(), LinkId());
   source_.assign(topology_.link_count(), LinkId());
   noted_.clear();
+  routes_.clear();
+  ++map_number_;
 }
 
 std::optional<ScheduleMap> MapFinder::take_first_to(SliceId slice) {
@@ -136,29 +154,35 @@ std::optional<ScheduleMap> MapFinder::move_on(std::uint32_t ranks, std::size_t s
 
 /// Whether what happens to one slice happens to the other; notes where links go if so.
 bool MapFinder::take(std::size_t slice, std::size_t image) {
-  const std::span<const TransferId> ones = moves_.of(slice);
-  const std::span<const TransferId> others = match(slice, image, map_.ranks);
+  const std::span<const Step> ones = steps_of(slice), others = steps_of(image);
   if (ones.size() != others.size()) return false;
-  const std::size_t noted = noted_.size();
+  std::span<const TransferId> matched;
+  const bool is_in_order = order_ == MoveOrder::same || go_to(ones, others, map_.ranks);
+  if (!is_in_order) {
+    matched = match(slice, image, map_.ranks);
+    if (matched.empty()) return false;
+  }
+  const std::size_t links = noted_.size(), routes = routes_.size();
   for (std::size_t i = 0; i < ones.size(); ++i) {
     ++work_;
-    if (is_image(schedule_.transfers[ones[i].index()], schedule_.transfers[others[i].index()])) continue;
-    take_back(noted);
+    if (is_image(ones[i], is_in_order ? others[i] : step_of(matched[i]))) continue;
+    take_back(links, routes);
     return false;
   }
   return true;
 }
 
+bool MapFinder::go_to(std::span<const Step> ones, std::span<const Step> others, const std::vector<Rank>& ranks) const {
+  return std::ranges::equal(ones, others, [&](const Step& one, const Step& other) {
+    const Route from = schedule_.route(one.route), to = schedule_.route(other.route);
+    return ranks[from.src.index()] == to.src && ranks[from.dst.index()] == to.dst;
+  });
+}
+
 std::span<const TransferId> MapFinder::match(std::size_t slice, std::size_t image, const std::vector<Rank>& ranks) {
   const std::span<const TransferId> ones = moves_.of(slice), others = moves_.of(image);
-  const auto goes_to = [&](TransferId one, TransferId other) {
-    const Transfer& from = schedule_.transfers[one.index()];
-    const Transfer& to = schedule_.transfers[other.index()];
-    return ranks[schedule_.src(from).index()] == schedule_.src(to) &&
-           ranks[schedule_.dst(from).index()] == schedule_.dst(to);
-  };
   if (ones.size() != others.size()) return {};
-  if (order_ == MoveOrder::same || std::ranges::equal(ones, others, goes_to)) return others;
+  if (order_ == MoveOrder::same || go_to(steps_of(slice), steps_of(image), ranks)) return others;
   // Along trees a rank gets a slice from one other, and sends what it added up to one other.
   const auto place_of = [](Rank src, Rank dst, const Transfer& transfer) {
     return 2 * (transfer.reduces != 0 ? src : dst).index() + transfer.reduces;
@@ -181,12 +205,20 @@ std::span<const TransferId> MapFinder::match(std::size_t slice, std::size_t imag
   return matched_;
 }
 
-bool MapFinder::is_image(const Transfer& one, const Transfer& other) {
+bool MapFinder::is_image(const Step& one, const Step& other) {
+  if (one.action != other.action) return false;
+  OfRoute& known = of_route_[one.route.index()];
+  if (known.image_of == map_number_ && known.image == other.route) return true;
   const Route from = schedule_.route(one.route);
   const Route to = schedule_.route(other.route);
-  return one.action() == other.action() && to.src == map_.ranks[from.src.index()] &&
-         to.dst == map_.ranks[from.dst.index()] &&
-         std::ranges::equal(from.links, to.links, [&](LinkId link, LinkId image) { return note(link, image); });
+  const bool goes =
+      to.src == map_.ranks[from.src.index()] && to.dst == map_.ranks[from.dst.index()] &&
+      std::ranges::equal(from.links, to.links, [&](LinkId link, LinkId image) { return note(link, image); });
+  if (!goes) return false;
+  known.image_of = map_number_;
+  known.image = other.route;
+  routes_.push_back(one.route);
+  return true;
 }
 
 /// Whether a link can go to this one.
@@ -202,12 +234,13 @@ bool MapFinder::note(LinkId link, LinkId image) {
 }
 
 /// Of what was noted only so many stay.
-void MapFinder::take_back(std::size_t count) {
-  for (; noted_.size() > count; noted_.pop_back()) {
+void MapFinder::take_back(std::size_t links, std::size_t routes) {
+  for (; noted_.size() > links; noted_.pop_back()) {
     LinkId& image = map_.links[noted_.back().index()];
     source_[image.index()] = LinkId();
     image = LinkId();
   }
+  for (; routes_.size() > routes; routes_.pop_back()) of_route_[routes_.back().index()].image_of = 0;
 }
 
 }  // namespace espalier
