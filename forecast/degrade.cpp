@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "base/parallel.h"
-#include "forecast/candidate_runs.h"
 #include "forecast/entrants.h"
+#include "forecast/planned_choice.h"
 #include "planners/bounds/bound.h"
 #include "planners/bounds/less_hardware.h"
 #include "planners/lp/all_reduce_program.h"
@@ -18,37 +18,11 @@
 namespace espalier::forecast {
 namespace {
 
-/// What planning a machine gave: all candidates, and the fastest of them; none where only bounds are wanted.
-struct Planned {
-  planners::Candidates candidates;
-  std::optional<planners::Choice> choice;
-};
-
-Result<Planned> plan_all(const Question& question) {
-  auto candidates = plan(question);
-  if (!candidates) return tl::unexpected(candidates.error());
-  Planned planned{*std::move(candidates), std::nullopt};
-  if (question.algorithms.empty()) return planned;
-  if (planned.candidates.made.empty()) return tl::unexpected(planned.candidates.refused.front().error);
-  auto choice = CandidateRuns(*question.machine, planned.candidates, question.how).choose(question.sizes.front());
-  if (!choice) return tl::unexpected(choice.error());
-  planned.choice = *std::move(choice);
-  return planned;
-}
-
-/// Adds what NCCL gives under a profile.
-Result<void> add_nccl(Question question, Outlook& outlook) {
-  if (question.how.profile == nullptr || question.algorithms.empty()) return {};
-  question.algorithms = {"nccl"};
-  const auto candidates = plan(question);
-  if (!candidates) return tl::unexpected(candidates.error());
-  auto ran = CandidateRuns(*question.machine, *candidates, question.how).run("nccl", question.sizes.front());
-  if (ran) {
-    outlook.nccl = static_cast<const RunReport&>(ran->report);
-    outlook.nccl_by = ran->by();
-  } else if (ran.error().code != ErrorCode::unsupported) {
-    return tl::unexpected(ran.error());
-  }
+/// Adds what NCCL gives. Errors: those of its runs.
+Result<void> add_nccl(Result<NcclRun> nccl, Outlook& outlook) {
+  if (!nccl) return tl::unexpected(nccl.error());
+  outlook.nccl = std::move(nccl->run);
+  outlook.nccl_by = std::move(nccl->by);
   return {};
 }
 
@@ -71,12 +45,12 @@ class Sweep {
   explicit Sweep(const Question& question) : question_(question), topology_(*question.machine), network_(topology_) {}
 
   Result<Outlook> look_at_healthy() {
-    auto planned = plan_all(question_);
+    auto planned = plan_and_choose(question_, true);
     if (!planned) return tl::unexpected(planned.error());
     planned_ = std::move(*planned);
     healthy_ = {question_.collective, planned_.candidates.bound};
     keep_trees();
-    if (auto added = add_nccl(question_, healthy_); !added) return tl::unexpected(added.error());
+    if (auto added = add_nccl(planned_.nccl, healthy_); !added) return tl::unexpected(added.error());
     if (!planned_.choice) return healthy_;
     healthy_.fastest = fastest_of(*planned_.choice);
     for (const planners::Trial& trial : planned_.choice->trials) {
@@ -104,9 +78,9 @@ class Sweep {
     auto found = is_known ? look_at_like(*like->outlook->fastest, on_rest) : look_at_rest(failure, on_rest);
     if (!found) return tl::unexpected(found.error());
     Outlook outlook = *std::move(found);
-    if (healthy_.nccl) {
-      const auto added = add_nccl(on_rest, outlook);
-      if (!added && added.error().code != ErrorCode::infeasible) return tl::unexpected(added.error());
+    // NCCL may see what planners do not: a NIC without its cable is still one.
+    if (is_known && healthy_.nccl) {
+      if (auto added = add_nccl_of_rest(run_nccl(on_rest), outlook); !added) return tl::unexpected(added.error());
     }
     // Where one rank is left nothing has to move, and nothing is lost.
     const bool moves = outlook.bound.time_per_byte != 0;
@@ -149,17 +123,29 @@ class Sweep {
   [[nodiscard]] Result<Outlook> look_at_rest(const planners::Failure& failure, const Question& on_rest) const {
     const planners::Trial* untouched = find_untouched(failure);
     if (untouched != nullptr && untouched->candidate == planned_.choice->candidate) {
-      return look_at_like({untouched->candidate->planner, *untouched->run, true, false}, on_rest);
+      auto outlook = look_at_like({untouched->candidate->planner, *untouched->run, true, false}, on_rest);
+      if (!outlook || !healthy_.nccl) return outlook;
+      if (auto added = add_nccl_of_rest(run_nccl(on_rest), *outlook); !added) return tl::unexpected(added.error());
+      return outlook;
     }
-    auto planned = plan_all(on_rest);
+    auto planned = plan_and_choose(on_rest, healthy_.nccl.has_value());
     if (!planned) return tl::unexpected(planned.error());
     Outlook outlook{on_rest.collective, std::move(planned->candidates.bound)};
+    if (auto added = add_nccl_of_rest(std::move(planned->nccl), outlook); !added) {
+      return tl::unexpected(added.error());
+    }
     if (!planned->choice) return outlook;
     outlook.fastest = fastest_of(*planned->choice);
     if (untouched != nullptr && untouched->run->elapsed <= planned->choice->run.elapsed) {
       outlook.fastest = Fastest{untouched->candidate->planner, *untouched->run, true, false};
     }
     return outlook;
+  }
+
+  /// What is left may have nothing for NCCL to run.
+  static Result<void> add_nccl_of_rest(Result<NcclRun> nccl, Outlook& outlook) {
+    if (!nccl && nccl.error().code == ErrorCode::infeasible) return {};
+    return add_nccl(std::move(nccl), outlook);
   }
 
   /// Where the fastest is known, its bound alone is missing.
@@ -189,7 +175,7 @@ class Sweep {
   const Topology& topology_;
   const planners::BundledNetwork network_;
   Outlook healthy_;
-  Planned planned_;
+  PlannedChoice planned_;
   std::vector<Usage> usage_;    ///< By trial, fastest first.
   planners::TreeMemory known_;  ///< The trees of the healthy machine.
 };

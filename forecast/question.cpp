@@ -109,6 +109,9 @@ Result<planners::Candidates> plan(const Question& question, const PlanListener& 
   const bool is_auto = contains(question.algorithms, "auto");
   const bool names_variants = std::ranges::any_of(question.algorithms, is_packing_variant);
   std::vector<planners::Planner> planners = planners_for(question.algorithms, question.collective);
+  std::erase_if(planners, [&](const planners::Planner& planner) {
+    return contains(question.left_out, planner.name) && !contains(question.algorithms, planner.name);
+  });
   if (is_limited) {
     if (auto limited = limit_packing(planners, question); !limited) return tl::unexpected(limited.error());
   }

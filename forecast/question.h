@@ -58,6 +58,7 @@ struct Question {
   const planners::TreeMemory* known = nullptr;          ///< As PlanContext::known.
   std::optional<planners::Paths> paths = std::nullopt;  ///< That plans may take; empty: the software's.
   unsigned threads = 1;                                 ///< As CandidateOptions::threads.
+  std::vector<std::string> left_out = {};               ///< Planners that "auto" does without.
 };
 
 /// Told how far planning is, from any thread, one at a time; may be empty.
