@@ -5,12 +5,22 @@
 #include <utility>
 
 #include "base/random.h"
+#include "sim/link/remembering_model.h"
 
 namespace espalier::scenario {
 namespace {
 
 constexpr std::int64_t whole_ppm = 1'000'000;
 constexpr std::size_t progress_mask = (std::size_t{1} << 14U) - 1;
+
+/// Calls of a job are the same again and again. What others send is not over when the job is, and what is recorded is
+/// simulated.
+std::unique_ptr<sim::Model> make_model_of(const RunSettings& settings, const sim::Network& network,
+                                          const Disturbances& disturbances, const Recording* recording) {
+  const bool remembers = recording == nullptr && disturbances.background.empty();
+  return remembers ? sim::make_remembering_model(settings.model, network, disturbances.conditions)
+                   : sim::make_model(settings.model, network, disturbances.conditions);
+}
 
 }  // namespace
 
@@ -22,7 +32,7 @@ Runner::Runner(const Job& job, const Topology& topology, const Disturbances& dis
       settings_(settings),
       recording_(recording),
       network_(topology, settings.endpoints.engines()),
-      model_(sim::make_model(settings.model, network_, disturbances.conditions)),
+      model_(make_model_of(settings, network_, disturbances, recording)),
       plans_(topology, network_, settings.paths),
       alone_(settings.model, network_),
       background_(topology, disturbances, plans_, *model_, settings.endpoints.payload_ppm),

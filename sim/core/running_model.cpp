@@ -29,28 +29,52 @@ Result<RunId> RunningModel::add(const CompiledSchedule& compiled, const RunOptio
   if (next_order_ + compiled.schedule().transfers.size() > max_run_transfers) {
     return fail(ErrorCode::too_large, "all runs together have more than 2^32 transfers", "simulate fewer runs");
   }
-  return add_checked(compiled, (*cut)->chunking, options.payload_ppm, options.ahead);
+  const RunId id(runs_.size());
+  if (!put_aside(id, compiled, options)) {
+    return add_checked(compiled, (*cut)->chunking, options.payload_ppm, options.ahead);
+  }
+  runs_.push_back(nullptr);
+  aside_[id] = {*cut, options.payload_ppm, options.ahead, static_cast<std::uint32_t>(next_order_),
+                compiled.schedule().collective.rank_count};
+  next_order_ += compiled.schedule().transfers.size();
+  return id;
 }
 
 RunId RunningModel::add_checked(const CompiledSchedule& compiled, Chunking chunking, std::int32_t payload_ppm,
                                 std::uint32_t ahead) {
   const RunId id(runs_.size());
-  if (spare_.empty()) {
-    runs_.push_back(std::make_unique<Run>());
-  } else {
-    runs_.push_back(std::move(spare_.back()));
-    spare_.pop_back();
-  }
-  ++under_way_;
-  Run& run = *runs_.back();
-  run.begin(id, compiled, std::move(chunking), ahead, static_cast<std::uint32_t>(next_order_));
-  run.payload_ppm = static_cast<std::uint32_t>(payload_ppm);
+  runs_.push_back(nullptr);
+  begin(id, compiled, std::move(chunking), payload_ppm, ahead, static_cast<std::uint32_t>(next_order_));
   next_order_ += compiled.schedule().transfers.size();
-  note_added(run);
   return id;
 }
 
+Run& RunningModel::begin(RunId id, const CompiledSchedule& compiled, Chunking chunking, std::int32_t payload_ppm,
+                         std::uint32_t ahead, std::uint32_t first_order) {
+  std::unique_ptr<Run>& place = runs_[id.index()];
+  if (spare_.empty()) {
+    place = std::make_unique<Run>();
+  } else {
+    place = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  ++under_way_;
+  Run& run = *place;
+  run.begin(id, compiled, std::move(chunking), ahead, first_order);
+  run.payload_ppm = static_cast<std::uint32_t>(payload_ppm);
+  note_added(run);
+  return run;
+}
+
+Run& RunningModel::begin_aside(RunId id, const CompiledSchedule& compiled) {
+  const auto at = aside_.find(id);
+  const Added added = at->second;
+  aside_.erase(at);
+  return begin(id, compiled, added.cut->chunking, added.payload_ppm, added.ahead, added.first_order);
+}
+
 Result<void> RunningModel::record(RunId id) {
+  if (runs_[id.index()] == nullptr) take_back(id);
   Run& run = *runs_[id.index()];
   const auto payload = static_cast<std::int32_t>(run.payload_ppm);
   const auto work = check_workload(run.compiled(), network_, run.chunking(), payload, max_recorded_steps);
@@ -79,6 +103,7 @@ Run* RunningModel::find_to_enter(RunId id, std::int64_t time) {
 }
 
 void RunningModel::enter(RunId id, Rank rank, std::int64_t time) {
+  if (runs_[id.index()] == nullptr && enter_aside(id, rank, time)) return;
   Run* run = find_to_enter(id, time);
   if (run == nullptr) return;
   run->enter(rank, time, ended_, [&](LaneIndex lane) { hand_over(*run, lane); });
@@ -86,6 +111,11 @@ void RunningModel::enter(RunId id, Rank rank, std::int64_t time) {
 }
 
 void RunningModel::enter_all(RunId id, std::int64_t time) {
+  if (const auto aside = aside_.find(id); aside != aside_.end()) {
+    const std::uint32_t ranks = aside->second.ranks;
+    for (std::uint32_t i = 0; i < ranks; ++i) enter(id, Rank(i), time);
+    return;
+  }
   Run* run = find_to_enter(id, time);
   if (run == nullptr) return;
   run->enter_all(time, ended_, [&](LaneIndex lane) { hand_over(*run, lane); });
@@ -93,6 +123,7 @@ void RunningModel::enter_all(RunId id, std::int64_t time) {
 }
 
 void RunningModel::abort(RunId id) {
+  if (aside_.contains(id)) take_back(id);
   Run* run = runs_[id.index()].get();
   if (run == nullptr) return;
   run->is_aborted = true;

@@ -21,7 +21,7 @@ class RunningModel : public Model {
   void enter(RunId run, Rank rank, std::int64_t time) final;
   void enter_all(RunId run, std::int64_t time) final;
   void abort(RunId run) final;
-  [[nodiscard]] std::uint64_t events() const final { return events_; }
+  [[nodiscard]] std::uint64_t events() const override { return events_; }
 
   [[nodiscard]] Result<void> record(RunId run) final;
   [[nodiscard]] std::unique_ptr<History> take_history(RunId run) final;
@@ -43,6 +43,16 @@ class RunningModel : public Model {
   virtual void note_added(const Run& run) = 0;
   /// A run was given up.
   virtual void note_given_up() {}
+  /// A run is over, or was given up and the model has none of its chunks any more.
+  virtual void note_over(const Run& /*run*/) {}
+  /// Whether a new run is put aside: it begins by `begin`, or never.
+  virtual bool put_aside(RunId /*run*/, const CompiledSchedule& /*compiled*/, const RunOptions& /*options*/) {
+    return false;
+  }
+  /// A rank enters a run. Whether it is still put aside.
+  virtual bool enter_aside(RunId /*run*/, Rank /*rank*/, std::int64_t /*time*/) { return false; }
+  /// A run that was put aside is simulated after all.
+  virtual void take_back(RunId /*run*/) {}
   /// Sends the lane's next chunk when all it waits for is known, or lets the lane wait for what is not.
   virtual void hand_over(Run& run, LaneIndex lane) = 0;
 
@@ -54,6 +64,10 @@ class RunningModel : public Model {
   }
   [[nodiscard]] bool has_runs() const { return under_way_ > 0; }
   [[nodiscard]] const Run& run_of(RunId id) const { return *runs_[id.index()]; }
+  /// A run that was put aside begins as it would have when it was added.
+  Run& begin_aside(RunId id, const CompiledSchedule& compiled);
+  /// A run that was put aside is over.
+  void forget_aside(RunId id) { aside_.erase(id); }
 
   const Network& network_;
   std::vector<RankEnd> ended_;  // not yet reported
@@ -75,8 +89,19 @@ class RunningModel : public Model {
   };
 
   Result<const Cut*> find_cut(const CompiledSchedule& compiled, const RunOptions& options);
+  /// A run that was put aside, as it was added.
+  struct Added {
+    const Cut* cut = nullptr;
+    std::int32_t payload_ppm = 0;
+    std::uint32_t ahead = 0;
+    std::uint32_t first_order = 0;
+    std::uint32_t ranks = 0;
+  };
+  Run& begin(RunId id, const CompiledSchedule& compiled, Chunking chunking, std::int32_t payload_ppm,
+             std::uint32_t ahead, std::uint32_t first_order);
   Run* find_to_enter(RunId id, std::int64_t time);
   void let_go(Run& run) {
+    note_over(run);
     spare_.push_back(std::move(runs_[run.id().index()]));
     --under_way_;
   }
@@ -84,6 +109,7 @@ class RunningModel : public Model {
   ModelKind kind_;
   WorkLimit limit_;
   std::map<CutKey, Cut> cuts_;
+  std::map<RunId, Added> aside_;                         // of runs that were put aside
   std::vector<std::unique_ptr<Run>> runs_;               // by id; null when over
   std::vector<std::unique_ptr<Run>> spare_;              // over, for use by later ones
   std::map<RunId, std::unique_ptr<History>> histories_;  // of the runs that are recorded

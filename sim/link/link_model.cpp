@@ -1,6 +1,7 @@
 #include "sim/link/link_model.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -33,26 +34,36 @@ void LinkModel::set_deadline(RunId id, std::int64_t end, std::int64_t launch) {
 
 std::int64_t LinkModel::next_time() const {
   if (!ended_.empty()) return std::max<std::int64_t>(now_, 0);
-  return queue_.empty() ? never : queue_.earliest();
+  const std::int64_t next = queue_.empty() ? never : queue_.earliest();
+  return lone_ ? std::min({next, lone_->next_end(), lone_->next_entry()}) : next;
+}
+
+/// All events of the earliest time.
+void LinkModel::handle_next() {
+  std::vector<Event>& batch = moment_.clear();
+  queue_.pop_earliest(batch);
+  fetch_upcoming();
+  ESPALIER_CHECK(batch.front().time >= now_, "time goes forward");
+  now_ = batch.front().time;
+  moment_.begin(chunk_of());
+  in_moment_ = true;
+  while (!moment_.is_over()) {
+    // Packets lie anywhere in memory.
+    if (const Event* event = moment_.ahead(fetched_ahead)) __builtin_prefetch(&packets_[event->packet]);
+    serve(moment_.next(chunk_of()).packet);
+  }
+  in_moment_ = false;
+  if (checks_invariants && queue_.empty()) check_balance();
 }
 
 void LinkModel::advance(std::vector<RankEnd>& ended) {
-  if (!queue_.empty() && (ended_.empty() || queue_.earliest() == now_)) {
-    std::vector<Event>& batch = moment_.clear();
-    queue_.pop_earliest(batch);
-    fetch_upcoming();
-    ESPALIER_CHECK(batch.front().time >= now_, "time goes forward");
-    now_ = batch.front().time;
-    moment_.begin(chunk_of());
-    in_moment_ = true;
-    while (!moment_.is_over()) {
-      // Packets lie anywhere in memory.
-      if (const Event* event = moment_.ahead(fetched_ahead)) __builtin_prefetch(&packets_[event->packet]);
-      serve(moment_.next(chunk_of()).packet);
-    }
-    in_moment_ = false;
-    if (checks_invariants && queue_.empty()) check_balance();
+  const bool is_later = ended_.empty();  // else what is known already is told first
+  const std::int64_t now = is_later ? next_time() : now_;
+  if (lone_ && is_later) {
+    begin_entering(now);
+    end_lone_runs(now);
   }
+  if (!queue_.empty() && queue_.earliest() == now) handle_next();
   ended.insert(ended.end(), ended_.begin(), ended_.end());
   ended_.clear();
 }
@@ -190,6 +201,129 @@ void LinkModel::serve(std::uint32_t slot) {
   elapsed_ = std::max(elapsed_, passage.last_byte);
   run.arrive(chunk, ends_transfer, passage.last_byte, ended_, go);
   let_go_if_over(run);
+}
+
+std::vector<LinkUse> LinkModel::links() const {
+  std::vector<LinkUse> links = service_.uses(network_.link_count());
+  if (lone_) lone_->add_uses(links);
+  return links;
+}
+
+void LinkModel::remember_lone_runs() {
+  if (!service_.is_uniform() || waits_.is_on()) return;
+  lone_.emplace(service_.servers().size());
+  scratch_ = std::make_unique<LinkModel>(network_, Conditions{});
+}
+
+bool LinkModel::put_aside(RunId run, const CompiledSchedule& compiled, const RunOptions& options) {
+  if (!lone_) return false;
+  lone_->put_aside(run, compiled);
+  options_[run] = options;
+  return true;
+}
+
+/// The first rank of a run enters: takes others back that it may meet. Whether it meets nobody.
+bool LinkModel::come_first(RunId run, const CompiledSchedule& compiled, std::int64_t time) {
+  for (const RunId holder : lone_->holders_past(compiled, time)) take_back(holder);
+  const auto is_free = [&](std::uint32_t resource) { return service_.server(resource).free_at <= time; };
+  if (lone_->are_used(compiled) || !std::ranges::all_of(lone_->resources_of(compiled), is_free)) return false;
+  lone_->hold(run, compiled, time);
+  return true;
+}
+
+bool LinkModel::enter_aside(RunId run, Rank rank, std::int64_t time) {
+  LoneRuns::Aside* const aside = lone_ ? lone_->find(run) : nullptr;
+  if (aside == nullptr) return false;
+  const CompiledSchedule& compiled = *aside->compiled;
+  const bool stays = aside->entered.empty() ? come_first(run, compiled, time) : aside->entry == time;
+  if (!stays) {
+    take_back(run);
+    return false;
+  }
+  aside->entered.push_back(rank);
+  if (aside->entered.size() == compiled.schedule().collective.rank_count) {
+    lone_->know(run, know_alone(compiled, options_.at(run)));
+  }
+  return true;
+}
+
+/// What a run does alone, on an idle network.
+const LoneRun& LinkModel::know_alone(const CompiledSchedule& compiled, const RunOptions& options) {
+  const LoneKey key{&compiled,           options.size.count, options.chunk.count, options.element_size,
+                    options.payload_ppm, options.ahead};
+  const auto [at, is_new] = known_alone_.try_emplace(key);
+  LoneRun& known = at->second;
+  if (!is_new) return known;
+  LinkModel& model = *scratch_;
+  const std::vector<std::uint32_t>& resources = lone_->resources_of(compiled);
+  for (const std::uint32_t resource : resources) {
+    const Server& server = model.service_.server(resource);
+    known.uses.push_back({resource, {-server.bytes, {-server.busy}}});
+  }
+  const std::uint64_t events_before = model.events_;
+  const std::int64_t entry = std::max<std::int64_t>(model.now_ + 1, model.elapsed_);
+  const auto run = model.add(compiled, options);
+  ESPALIER_CHECK(run.has_value(), "what was added before can be added again");
+  model.enter_all(*run, entry);
+  std::vector<RankEnd> ended;
+  while (model.next_time() != never) model.advance(ended);
+  for (const RankEnd& end : ended) known.ends.emplace_back(end.time - entry, end.rank);
+  ESPALIER_CHECK(known.ends.size() == compiled.schedule().collective.rank_count, "a run alone ends");
+  std::ranges::sort(known.ends);
+  for (LoneRun::Use& use : known.uses) {
+    const Server& server = model.service_.server(use.resource);
+    use.use.bytes += server.bytes;
+    use.use.busy.count += server.busy;
+  }
+  known.events = model.events_ - events_before;
+  return known;
+}
+
+/// A run that was put aside is simulated, up to what happened so far. Nobody met it until now.
+void LinkModel::take_back(RunId id) {
+  const LoneRuns::Aside aside = lone_->take_back(id);
+  options_.erase(id);
+  Run& run = begin_aside(id, *aside.compiled);
+  const auto go = [&](LaneIndex lane) { hand_over(run, lane); };
+  if (aside.entered.empty()) return;
+  const std::int64_t now = now_;
+  EventQueue others;
+  std::vector<RankEnd> ended_of_others;
+  std::swap(queue_, others);
+  std::swap(ended_, ended_of_others);
+  now_ = std::min(now, aside.entry - 1);
+  for (const Rank rank : aside.entered) run.enter(rank, aside.entry, ended_, go);
+  while (!queue_.empty() && queue_.earliest() <= now) handle_next();
+  std::vector<Event> batch;
+  while (!queue_.empty()) {
+    queue_.pop_earliest(batch);
+    for (const Event& event : batch) others.push(event);
+  }
+  now_ = now;
+  std::swap(queue_, others);
+  const auto is_told = [&](const RankEnd& end) {
+    if (aside.known == nullptr) return false;
+    const auto told = std::span(aside.known->ends).first(aside.ended);
+    return std::ranges::find(told, end.rank, &std::pair<std::int64_t, Rank>::second) != told.end();
+  };
+  std::erase_if(ended_, is_told);
+  ended_.insert(ended_.begin(), ended_of_others.begin(), ended_of_others.end());
+}
+
+/// Runs some of whose ranks are missing at the moment when the others enter.
+void LinkModel::begin_entering(std::int64_t time) {
+  for (const RunId run : lone_->entering_by(time)) take_back(run);
+}
+
+/// Ranks of runs that were put aside which are through now.
+void LinkModel::end_lone_runs(std::int64_t time) {
+  now_ = std::max(now_, time);
+  over_.clear();
+  lone_->take_ends(time, ended_, over_);
+  for (const RunId run : over_) {
+    forget_aside(run);
+    options_.erase(run);
+  }
 }
 
 }  // namespace espalier::sim

@@ -3,7 +3,10 @@
 // Tested by: tests/unit/sim/link/link_model_test.cpp
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "sim/core/byte_audit.h"
@@ -12,6 +15,7 @@
 #include "sim/core/timestep.h"
 #include "sim/link/deadlines.h"
 #include "sim/link/link_service.h"
+#include "sim/link/lone_runs.h"
 #include "sim/link/service_probe.h"
 
 namespace espalier::sim {
@@ -30,9 +34,18 @@ class LinkModel final : public RunningModel {
   /// next_time() is `never`, which costs less to ask.
   [[nodiscard]] bool is_idle() const { return ended_.empty() && queue_.empty(); }
   void advance(std::vector<RankEnd>& ended) override;
-  [[nodiscard]] std::vector<LinkUse> links() const override { return service_.uses(network_.link_count()); }
-  void probe(std::span<const Probe> probes) override { waits_.probe(probes, service_.servers().size()); }
+  [[nodiscard]] std::vector<LinkUse> links() const override;
+  [[nodiscard]] std::uint64_t events() const override { return events_ + (lone_ ? lone_->events() : 0); }
+  void probe(std::span<const Probe> probes) override {
+    lone_.reset();
+    waits_.probe(probes, service_.servers().size());
+  }
   [[nodiscard]] std::vector<Blame> blames() const override { return waits_.take(); }
+
+  /// Runs that are alone on their resources are simulated once, and again only where one comes to be alone no more;
+  /// what is answered is the same. Nothing changes where services depend on more than differences of times, or where
+  /// waits are probed. Until such a run is over, links() does not count what it carries. Requires: before all runs.
+  void remember_lone_runs();
 
   /// The one run that there is has to be over by `end`, or is_late. Requires: no rank has entered it.
   void set_deadline(RunId run, std::int64_t end, std::int64_t launch);
@@ -60,6 +73,17 @@ class LinkModel final : public RunningModel {
 
   void note_added(const Run& run) override;
   void note_given_up() override { balances_ = false; }
+  void note_over(const Run& run) override {
+    if (lone_) lone_->leave(run.compiled());
+  }
+  bool put_aside(RunId run, const CompiledSchedule& compiled, const RunOptions& options) override;
+  bool enter_aside(RunId run, Rank rank, std::int64_t time) override;
+  void take_back(RunId run) override;
+  bool come_first(RunId run, const CompiledSchedule& compiled, std::int64_t time);
+  const LoneRun& know_alone(const CompiledSchedule& compiled, const RunOptions& options);
+  void begin_entering(std::int64_t time);
+  void end_lone_runs(std::int64_t time);
+  void handle_next();
   void hand_over(Run& run, LaneIndex lane) override;
   void send(Run& run, LaneIndex lane, std::int64_t bytes);
   void ask(std::int64_t time, std::uint32_t packet);
@@ -71,6 +95,9 @@ class LinkModel final : public RunningModel {
   [[nodiscard]] auto chunk_of() const {
     return [this](std::uint32_t packet) { return packets_[packet].chunk; };
   }
+
+  using LoneKey =
+      std::tuple<const CompiledSchedule*, std::int64_t, std::int64_t, std::int64_t, std::int32_t, std::uint32_t>;
 
   LinkService service_;
   ServiceProbe waits_;
@@ -84,6 +111,12 @@ class LinkModel final : public RunningModel {
   EventQueue queue_;
   Timestep moment_;  // the events of `now_`
   bool in_moment_ = false;
+
+  mutable std::optional<LoneRuns> lone_;    // where they are remembered
+  std::map<RunId, RunOptions> options_;     // of those that are put aside
+  std::map<LoneKey, LoneRun> known_alone_;  // what each does
+  std::unique_ptr<LinkModel> scratch_;      // where that is found out
+  std::vector<RunId> over_;
 };
 
 }  // namespace espalier::sim
