@@ -91,6 +91,11 @@ void CandidateSimulator::repair(sim::Report& report, const sim::Options& options
     use.busy = transfer_time({static_cast<std::int64_t>(on_wire(bytes))}, topology_->link(link).bandwidth());
   }
   report.links = std::move(left);
+  // What passes the links of the machine before is not what happens on those that are left.
+  report.critical_path.clear();
+  report.path_parts.clear();
+  report.shared.clear();
+  report.window_waits = 0;
 }
 
 Result<sim::Options> CandidateSimulator::options_of_part(const sim::Options& options) const {

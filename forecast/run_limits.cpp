@@ -160,7 +160,10 @@ Result<RunLimits> find_run_limits(const planners::Candidate& candidate, const To
   limits.path = times.shares();
   constexpr double nearly_always = 0.9;
   if (limits.report.elapsed.count == 0) return limits;
-  limits.full = sim::busiest_links(limits.report, topology, topology.link_count());
+  // Under a profile a repaired plan runs on the machine before, and reports the links that are left.
+  if (limits.report.links.size() == topology.link_count()) {
+    limits.full = sim::busiest_links(limits.report, topology, topology.link_count());
+  }
   const LinkId busiest = limits.full.empty() ? LinkId() : limits.full.front().link;
   std::erase_if(limits.full, [](const sim::LinkShare& link) { return link.share <= nearly_always; });
   if (limits.path.empty()) return limits;

@@ -74,6 +74,10 @@ TEST(LargeNccl, TakesLongerWithoutANic) {
     EXPECT_GT(damaged, whole);
     EXPECT_LT(damaged, 1.5 * whole);
   }
+  const Printed explained = print_of(
+      add_explain_command, {"explain", machine, "all_gather", "-s", "1M", "-a", "nccl/ring", "--without", "box3.nic2",
+                            "--profile", ESPALIER_SOURCE_DIR "/configs/profiles/nccl-hopper.yaml"});
+  EXPECT_EQ(explained.code, ExitCode::ok) << explained.errors;
 }
 
 /// In whatever form a plan is there, a run with a deadline is the run without one, or nothing where it is later.
