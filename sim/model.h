@@ -55,8 +55,8 @@ class Model {
 
   /// Adds a run. Nothing of it moves before ranks enter; a transfer waits for its source and its destination.
   /// Ranks that move nothing are through with it when they enter. Runs that ask at the same moment go in their order.
-  /// Requires: a compiled schedule of this network that outlives the run, and where it stood no other one stands while
-  /// runs are added.
+  /// Requires: a compiled schedule of this network that outlives the run; schedules are told apart by their addresses,
+  /// so none may take the place of another while runs are added.
   /// Errors: too_large past the limits of sim/core/workload.h; invalid_input when the size does not fit the layout.
   [[nodiscard]] virtual Result<RunId> add(const CompiledSchedule& compiled, const RunOptions& options) = 0;
 

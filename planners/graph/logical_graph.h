@@ -23,8 +23,8 @@ struct Hop {
   std::int64_t cost = 0;  ///< Picoseconds for a message of the graph's reference size.
 };
 
-/// The routes from one rank to another where those of one pair stand for those of all like it; none where there is no
-/// direct one. For networks on which searching all of a rank's routes, for every rank, takes too long.
+/// The direct routes from one rank to another; none where there are none. For networks on which searching the routes
+/// from every rank to all others takes too long.
 using PairRoutes = std::function<std::vector<std::vector<LinkId>>(Rank from, Rank to)>;
 
 /// The ranks and the direct routes between them. What has no direct route is relayed by ranks, hop after hop.

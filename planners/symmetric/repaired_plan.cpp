@@ -21,6 +21,8 @@ constexpr double never = std::numeric_limits<double>::infinity();
 
 /// Ranks below a broken edge that are looked at as new tops of what hangs there.
 constexpr std::size_t max_tops = 256;
+/// Of a chain below a broken edge, from the first one on that has a way out.
+constexpr std::size_t max_chain = 8;
 
 /// What each link carries, and which are gone, by the edges of the orbit graph.
 class Links {
@@ -251,14 +253,16 @@ class Repair {
   /// The best way to hang a rank, or one below it with the edges between them turned round, on one that is not below.
   Way find_way(const ChangingTree& changing, const SliceTree& tree, std::uint32_t rank, std::int64_t units) {
     Way best;
-    // Level by level below the rank; the first level that has a way out.
+    // Level by level below the rank, to the first level that has a way out; in a chain some more, or all broken edges
+    // would load the same neighbour.
     std::vector<std::pair<std::uint32_t, Way>> level = {{rank, Way{0, {}}}};
-    std::size_t looked_at = 0;
-    while (!level.empty() && best.cost == never) {
+    std::size_t looked_at = 0, more_levels = 0;
+    while (!level.empty()) {
       std::vector<std::pair<std::uint32_t, Way>> next;
       for (const auto& [top, below] : level) look_outside(changing, top, rank, units, below, best);
       looked_at += level.size();
-      if (best.cost < never || looked_at > max_tops) break;
+      if (looked_at > max_tops) break;
+      if (best.cost < never && (level.size() > 1 || ++more_levels == max_chain)) break;
       for (const auto& [top, below] : level) {
         for (const std::uint32_t child : children_of(tree)[top]) {
           if (changing.parent(child) != top) continue;
