@@ -7,10 +7,10 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
+#include "planners/symmetric/changing_tree.h"
 #include "planners/symmetric/part_trees.h"
 #include "planners/symmetric/shift_chain.h"
 
@@ -70,75 +70,6 @@ class Links {
   std::vector<std::uint32_t> gone_;
 };
 
-/// A rank's edge in a tree.
-struct Hanging {
-  std::uint32_t rank = 0;
-  std::uint32_t parent = 0;
-  std::uint32_t path = 0;
-};
-
-/// The tree of one slice of one shard while it is changed. Ranks are those of rank 0's tree.
-class ChangingTree {
- public:
-  ChangingTree(const PartTrees& parts, const SliceTree& tree, const Shifts& shifts, std::uint32_t shard)
-      : parts_(parts), tree_(tree), shifts_(shifts), shard_(shard) {}
-
-  [[nodiscard]] std::uint32_t parent(std::uint32_t rank) const {
-    const auto changed = changed_.find(rank);
-    return changed == changed_.end() ? tree_.parent[rank] : changed->second.parent;
-  }
-  [[nodiscard]] std::uint32_t path(std::uint32_t rank) const {
-    const auto changed = changed_.find(rank);
-    return changed == changed_.end() ? tree_.path[rank] : changed->second.path;
-  }
-  [[nodiscard]] bool is_changed(std::uint32_t rank) const { return changed_.contains(rank); }
-  [[nodiscard]] const std::unordered_map<std::uint32_t, Hanging>& changed() const { return changed_; }
-
-  /// The edges, where they are, between a rank and its parent over one of the paths.
-  [[nodiscard]] std::vector<std::uint32_t> edges(const Hanging& hanging) const {
-    const OrbitGraph& orbits = shifts_.orbits();
-    const std::uint32_t begin = tree_.is_inward ? hanging.rank : hanging.parent;
-    const Automorphism there = shifts_.by(shifts_.sum(begin, shard_));
-    std::vector<std::uint32_t> edges;
-    for (const std::uint32_t edge : parts_.paths[hanging.path].edges) edges.push_back(orbits.edge_image(there, edge));
-    return edges;
-  }
-  [[nodiscard]] Hanging now(std::uint32_t rank) const { return {rank, parent(rank), path(rank)}; }
-
-  /// Which rank a path from there ends at, or inward which one it leads there from.
-  [[nodiscard]] std::uint32_t other_end(std::uint32_t rank, std::uint32_t path) const {
-    const std::uint32_t to = parts_.paths[path].to;
-    return shifts_.sum(rank, tree_.is_inward ? to : shifts_.minus(to));
-  }
-  /// The other way round: which rank could hang on this parent on a path.
-  [[nodiscard]] std::uint32_t reached_from(std::uint32_t parent, std::uint32_t path) const {
-    const std::uint32_t to = parts_.paths[path].to;
-    return shifts_.sum(parent, tree_.is_inward ? shifts_.minus(to) : to);
-  }
-  /// The paths on which a rank could hang on this parent.
-  [[nodiscard]] const std::vector<std::uint32_t>& paths_between(std::uint32_t rank, std::uint32_t parent) const {
-    const std::uint32_t from = tree_.is_inward ? rank : parent, to = tree_.is_inward ? parent : rank;
-    return parts_.paths_to[shifts_.sum(to, shifts_.minus(from))];
-  }
-
-  /// Whether a rank hangs below another one or is it.
-  [[nodiscard]] bool is_below(std::uint32_t rank, std::uint32_t top) const {
-    for (; rank != top; rank = parent(rank)) {
-      if (rank == 0) return false;
-    }
-    return true;
-  }
-
-  void hang(const Hanging& hanging) { changed_.insert_or_assign(hanging.rank, hanging); }
-
- private:
-  const PartTrees& parts_;
-  const SliceTree& tree_;
-  const Shifts& shifts_;
-  std::uint32_t shard_;
-  std::unordered_map<std::uint32_t, Hanging> changed_;
-};
-
 /// Changes trees one after the other, each with the loads that those before it left.
 class Repair {
  public:
@@ -159,7 +90,7 @@ class Repair {
       while (end < broken.size() && broken[end].shard == broken[first].shard && broken[end].tree == broken[first].tree)
         ++end;
       const SliceTree& tree = parts_.trees[broken[first].tree];
-      ChangingTree changing(parts_, tree, shifts_, broken[first].shard);
+      ChangingTree changing(parts_, tree, index(tree), shifts_, broken[first].shard);
       const std::int64_t units = repaired_.plan.part.slices[tree.slice].length;
       for (std::size_t i = first; i < end; ++i) {
         if (!reattach(changing, tree, broken[i].rank, units)) {
@@ -264,7 +195,7 @@ class Repair {
       if (looked_at > max_tops) break;
       if (best.cost < never && (level.size() > 1 || ++more_levels == max_chain)) break;
       for (const auto& [top, below] : level) {
-        for (const std::uint32_t child : children_of(tree)[top]) {
+        for (const std::uint32_t child : index(tree).children(top)) {
           if (changing.parent(child) != top) continue;
           const auto edge = turned(changing, top, child, units);
           if (!edge) continue;
@@ -319,83 +250,23 @@ class Repair {
   /// of latencies is longer than that of the tree before.
   double check(const ChangingTree& changing, const SliceTree& tree, std::span<const Broken> broken) {
     for (const Broken& edge : broken) ESPALIER_CHECK(changing.is_changed(edge.rank), "every broken edge was changed");
-    for (const auto& [rank, hanging] : changing.changed()) {
+    for (const auto& [place, hanging] : changing.changed()) {
       ESPALIER_CHECK(links_.cost(changing.edges(hanging), 0) < never, "a changed path avoids what is gone");
     }
-    const TreeChains& before = chains_of(tree);
-    std::unordered_set<std::uint32_t> above;  // What was above a rank that hangs elsewhere now, or is one.
-    for (const auto& [rank, hanging] : changing.changed()) {
-      for (std::uint32_t at = rank; above.insert(at).second && at != 0;) at = tree.parent[at];
-    }
-    double most = before.longest;
-    for (const auto& [rank, hanging] : changing.changed()) {
-      most = std::max(most, chain_to(changing, rank) + height_left(changing, tree, rank, above));
-    }
-    return most - before.longest;
+    return std::max(0.0, changing.longest_changed_chain() - index(tree).longest_chain(0, shifts_.count()));
   }
 
-  /// Seconds of latency along a tree before anything is changed.
-  struct TreeChains {
-    std::vector<double> height;  ///< By rank: from it to the farthest below it.
-    double longest = 0;          ///< From the root.
-  };
-
-  const TreeChains& chains_of(const SliceTree& tree) {
-    const auto [known, is_new] = chains_.try_emplace(&tree);
-    TreeChains& chains = known->second;
-    if (!is_new) return chains;
-    const auto& children = children_of(tree);
-    std::vector<std::uint32_t> order = {0};  // Parents first.
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      order.insert(order.end(), children[order[i]].begin(), children[order[i]].end());
-    }
-    ESPALIER_CHECK(order.size() == children.size(), "every rank hangs on the root");
-    chains.height.assign(children.size(), 0);
-    for (std::size_t i = order.size(); i-- > 1;) {
-      double& above = chains.height[tree.parent[order[i]]];
-      above = std::max(above, chains.height[order[i]] + parts_.paths[tree.path[order[i]]].latency);
-    }
-    chains.longest = chains.height[0];
-    return chains;
-  }
-
-  /// From the root to a rank, as the tree is now.
-  [[nodiscard]] double chain_to(const ChangingTree& changing, std::uint32_t rank) const {
-    double chain = 0;
-    std::size_t steps = 0;
-    for (; rank != 0; rank = changing.parent(rank)) {
-      chain += parts_.paths[changing.path(rank)].latency;
-      ESPALIER_CHECK(++steps < shifts_.count(), "every rank hangs on the root");
-    }
-    return chain;
-  }
-
-  /// From a rank to the farthest below it of those that still hang on their parents of before.
-  double height_left(const ChangingTree& changing, const SliceTree& tree, std::uint32_t rank,
-                     const std::unordered_set<std::uint32_t>& above) {
-    if (!above.contains(rank)) return chains_of(tree).height[rank];
-    double most = 0;
-    for (const std::uint32_t child : children_of(tree)[rank]) {
-      if (changing.is_changed(child)) continue;
-      most = std::max(most, height_left(changing, tree, child, above) + parts_.paths[tree.path[child]].latency);
-    }
-    return most;
-  }
-
-  const std::vector<std::vector<std::uint32_t>>& children_of(const SliceTree& tree) {
-    if (children_.empty()) children_.resize(parts_.trees.size());
-    auto& children = children_[static_cast<std::size_t>(&tree - parts_.trees.data())];
-    if (children.empty()) {
-      children.resize(shifts_.count());
-      for (std::uint32_t r = 1; r < shifts_.count(); ++r) children[tree.parent[r]].push_back(r);
-    }
-    return children;
+  const IndexedTree& index(const SliceTree& tree) {
+    if (indices_.empty()) indices_.resize(parts_.trees.size());
+    auto& index = indices_[static_cast<std::size_t>(&tree - parts_.trees.data())];
+    if (!index) index.emplace(tree, parts_.paths);
+    return *index;
   }
 
   void keep(const ChangingTree& changing, const SliceTree& tree, std::uint32_t shard) {
     ++repaired_.changed_trees;
     std::vector<Hanging> sorted;
-    for (const auto& [rank, hanging] : changing.changed()) sorted.push_back(hanging);
+    for (const auto& [place, hanging] : changing.changed()) sorted.push_back(hanging);
     std::ranges::sort(sorted, {}, &Hanging::rank);
     for (const Hanging& hanging : sorted) {
       RepairedPlan::Change change{tree.slice, shard, tree.is_inward, hanging.rank, hanging.parent, {}};
@@ -420,8 +291,7 @@ class Repair {
   Shifts shifts_;
   PartTrees parts_;
   Links links_;
-  std::vector<std::vector<std::vector<std::uint32_t>>> children_;  // by tree and rank, where they were needed
-  std::map<const SliceTree*, TreeChains> chains_;
+  std::vector<std::optional<IndexedTree>> indices_;  // by tree, where they were needed
 };
 
 }  // namespace
