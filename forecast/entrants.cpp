@@ -6,6 +6,7 @@
 #include "base/counted.h"
 #include "planners/bounds/bound.h"
 #include "planners/ring/ring_walks.h"
+#include "planners/symmetric/folded_network.h"
 #include "planners/symmetric/rank_part.h"
 #include "sim/contention_free/walk_ring.h"
 
@@ -21,7 +22,7 @@ Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& c
     if (!is_alike(*candidate.symmetric, network)) {
       return fail(ErrorCode::unsupported, "one rank's part stands for all, and not all ranks have the same links", "");
     }
-    made.folded_ = std::make_unique<const planners::FoldedNetwork>(fold(*candidate.symmetric, network));
+    made.folded_ = candidate.symmetric->folds->of(*candidate.symmetric, network);
     auto simulator =
         sim::Simulator::make_unverified(candidate.schedule, made.folded_->topology, engines, made.folded_->places);
     if (!simulator) return tl::unexpected(simulator.error());

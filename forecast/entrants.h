@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 #include "planners/chooser.h"
+#include "planners/symmetric/folded_network.h"
 #include "planners/symmetric/repaired_plan.h"
-#include "planners/symmetric/symmetric_plan.h"
 #include "schedule/loads.h"
 #include "sim/repeating_simulator.h"
 #include "sim/simulate.h"
@@ -51,7 +51,7 @@ class CandidateSimulator {
   const planners::Candidate* candidate_;
   const Topology* topology_;
   sim::CopyEngines engines_;
-  std::unique_ptr<const planners::FoldedNetwork> folded_;  ///< Of a symmetric plan.
+  std::shared_ptr<const planners::FoldedNetwork> folded_;  ///< Of a symmetric plan.
   std::optional<sim::Simulator> of_part_;                  ///< Then: of one rank's part.
   double more_per_byte_ = 0;                               ///< Seconds that a repair adds to the fullest link.
   std::optional<sim::RepeatingSimulator> stored_;          ///< Of a stored schedule.

@@ -56,11 +56,11 @@ Hanging ChangingTree::now(std::uint32_t rank) const {
 }
 
 std::vector<std::uint32_t> ChangingTree::edges(const Hanging& hanging) const {
-  const OrbitGraph& orbits = shifts_.orbits();
-  const std::uint32_t begin = tree_.is_inward ? hanging.rank : hanging.parent;
-  const Automorphism there = shifts_.by(shifts_.sum(begin, shard_));
   std::vector<std::uint32_t> edges;
-  for (const std::uint32_t edge : parts_.paths[hanging.path].edges) edges.push_back(orbits.edge_image(there, edge));
+  for_edges(hanging, [&](std::uint32_t edge) {
+    edges.push_back(edge);
+    return true;
+  });
   return edges;
 }
 

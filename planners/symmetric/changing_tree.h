@@ -64,7 +64,17 @@ class ChangingTree {
   [[nodiscard]] const std::map<std::uint32_t, Hanging>& changed() const { return changed_; }
   void hang(const Hanging& hanging) { changed_.insert_or_assign(before_.begin(hanging.rank), hanging); }
 
-  /// The edges, where they are, between a rank and its parent over one of the paths.
+  /// Calls with each edge, where it is, between a rank and its parent over one of the paths, as long as that returns
+  /// true.
+  template <class Use>
+  void for_edges(const Hanging& hanging, const Use& use) const {
+    const OrbitGraph& orbits = shifts_.orbits();
+    const std::uint32_t begin = tree_.is_inward ? hanging.rank : hanging.parent;
+    const Automorphism there = shifts_.by(shifts_.sum(begin, shard_));
+    for (const std::uint32_t edge : parts_.paths[hanging.path].edges) {
+      if (!use(orbits.edge_image(there, edge))) return;
+    }
+  }
   [[nodiscard]] std::vector<std::uint32_t> edges(const Hanging& hanging) const;
   /// Which rank a path from there ends at, or inward which one it leads there from.
   [[nodiscard]] std::uint32_t other_end(std::uint32_t rank, std::uint32_t path) const;

@@ -53,14 +53,10 @@ class Links {
   void add(std::span<const std::uint32_t> edges, std::int64_t units) {
     for (const std::uint32_t edge : edges) units_[edge] += units;
   }
-  /// How full the fullest link of a path is with so many units more; `never` over what is gone.
-  [[nodiscard]] double cost(std::span<const std::uint32_t> edges, std::int64_t more) const {
-    double most = 0;
-    for (const std::uint32_t edge : edges) {
-      if (is_gone_[edge]) return never;
-      most = std::max(most, static_cast<double>(units_[edge] + more) * seconds_per_byte_[edge]);
-    }
-    return most;
+  /// How full an edge is with so many units more; `never` where it is gone.
+  [[nodiscard]] double cost(std::uint32_t edge, std::int64_t more) const {
+    if (is_gone_[edge]) return never;
+    return static_cast<double>(units_[edge] + more) * seconds_per_byte_[edge];
   }
 
  private:
@@ -156,12 +152,23 @@ class Repair {
     std::vector<Hanging> hangings;
   };
 
+  /// How full the fullest edge of a path is with so many units more, at least `least`; of no meaning from `most` on.
+  [[nodiscard]] double cost_of(const ChangingTree& changing, const Hanging& hanging, std::int64_t more, double least,
+                               double most) const {
+    double cost = least;
+    changing.for_edges(hanging, [&](std::uint32_t edge) {
+      cost = std::max(cost, links_.cost(edge, more));
+      return cost < most;
+    });
+    return cost;
+  }
+
   /// The best path on which a rank hangs on one that is not below `top`.
   void look_outside(const ChangingTree& changing, std::uint32_t rank, std::uint32_t top, std::int64_t units,
                     const Way& below, Way& best) const {
     for (std::uint32_t p = 0; p < parts_.paths.size(); ++p) {
       const Hanging hanging{rank, changing.other_end(rank, p), p};
-      const double cost = std::max(below.cost, links_.cost(changing.edges(hanging), units));
+      const double cost = cost_of(changing, hanging, units, below.cost, best.cost);
       if (cost >= best.cost || changing.is_below(hanging.parent, top)) continue;
       best = {cost, below.hangings};
       best.hangings.push_back(hanging);
@@ -174,7 +181,7 @@ class Repair {
     std::pair<double, Hanging> best{never, {}};
     for (const std::uint32_t p : changing.paths_between(rank, parent)) {
       const Hanging hanging{rank, parent, p};
-      const double cost = links_.cost(changing.edges(hanging), units);
+      const double cost = cost_of(changing, hanging, units, 0, best.first);
       if (cost < best.first) best = {cost, hanging};
     }
     if (best.first == never) return std::nullopt;
@@ -224,7 +231,7 @@ class Repair {
     Way best;
     for (std::uint32_t p = 0; p < parts_.paths.size(); ++p) {
       const Hanging first{changing.reached_from(parent, p), parent, p};
-      const double cost = links_.cost(changing.edges(first), units);
+      const double cost = cost_of(changing, first, units, 0, best.cost);
       if (cost >= best.cost || first.rank == rank || !changing.is_below(first.rank, rank)) continue;
       ChangingTree tried = changing;
       tried.hang(first);
@@ -251,7 +258,7 @@ class Repair {
   double check(const ChangingTree& changing, const SliceTree& tree, std::span<const Broken> broken) {
     for (const Broken& edge : broken) ESPALIER_CHECK(changing.is_changed(edge.rank), "every broken edge was changed");
     for (const auto& [place, hanging] : changing.changed()) {
-      ESPALIER_CHECK(links_.cost(changing.edges(hanging), 0) < never, "a changed path avoids what is gone");
+      ESPALIER_CHECK(cost_of(changing, hanging, 0, 0, never) < never, "a changed path avoids what is gone");
     }
     return std::max(0.0, changing.longest_changed_chain() - index(tree).longest_chain(0, shifts_.count()));
   }

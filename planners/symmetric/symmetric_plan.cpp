@@ -157,7 +157,12 @@ Result<SymmetricPlan> plan_symmetric(const Topology& topology, const Collective&
       part_of(topology, collective, Shifts(*solved->orbits), solved->solution, with_children(max_children), "packing");
   if (!part) return tl::unexpected(part.error());
   PricedBound priced = bound_of(topology, collective, *solved);
-  SymmetricPlan plan{collective, *std::move(part), std::move(priced.bound), std::move(priced.prices), solved->orbits};
+  SymmetricPlan plan{collective,
+                     *std::move(part),
+                     std::move(priced.bound),
+                     std::move(priced.prices),
+                     solved->orbits,
+                     std::make_shared<SharedFold>()};
   check(plan, topology);
   return plan;
 }
@@ -176,7 +181,8 @@ Result<SymmetricPlan> plan_cheapest(const SymmetricPlan& packing, const Topology
   solution.reached = 1;
   auto part = part_of(topology, packing.collective, shifts, solution, make, algorithm);
   if (!part) return tl::unexpected(part.error());
-  SymmetricPlan plan{packing.collective, *std::move(part), packing.bound, packing.prices, packing.orbits};
+  SymmetricPlan plan{packing.collective, *std::move(part), packing.bound,
+                     packing.prices,     packing.orbits,   packing.folds};
   check(plan, topology);
   return plan;
 }
@@ -248,50 +254,6 @@ bool is_alike(const SymmetricPlan& plan, const Topology& topology) {
     if (node.bandwidth != first.bandwidth || node.reduce_bandwidth != first.reduce_bandwidth) return false;
   }
   return true;
-}
-
-FoldedNetwork fold(const SymmetricPlan& plan, const Topology& topology) {
-  const OrbitGraph& orbits = *plan.orbits;
-  const ResourceGraph& graph = orbits.graph;
-  const std::uint64_t n = plan.collective.rank_count;
-  FoldedNetwork folded{topology, {}, std::vector<std::uint32_t>(topology.link_count(), 1), true};
-  std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
-  std::vector<Link> links(topology.links().begin(), topology.links().end());
-  folded.places.links.resize(links.size());
-  std::vector<LinkId> standing(orbits.resources.count());
-  std::vector<bool> is_used(links.size(), false);
-  for (std::size_t i = 0; i < plan.part.route_count(); ++i) {
-    for (const LinkId link : plan.part.route(RouteId(i)).links) is_used[link.index()] = true;
-  }
-  for (const ResourceGraph::Edge& edge : graph.edges) {
-    const std::uint32_t orbit = orbits.resources.of[edge.resources.front()];
-    const LinkId link = edge.links.front();
-    const std::uint64_t together = n / orbits.resources.size[orbit];
-    folded.together[link.index()] = static_cast<std::uint32_t>(together);
-    if (standing[orbit].is_none()) {
-      standing[orbit] = link;
-      Link& stands = links[link.index()];
-      stands.nominal.bytes_per_second =
-          std::max<std::int64_t>(1, stands.bandwidth().bytes_per_second / static_cast<std::int64_t>(together));
-      stands.efficiency_ppm = 1'000'000;
-    }
-    folded.places.links[link.index()] = standing[orbit];
-    if (is_used[link.index()] && orbits.resources.size[orbit] != n) folded.is_exact = false;
-  }
-  const Orbits alike = find_orbits(orbits.group.generators(), graph.node_ranks.size() + graph.edges.size());
-  for (std::size_t v = 0; v < nodes.size(); ++v) {
-    const std::uint32_t orbit = alike.of[v];
-    folded.places.nodes.emplace_back(alike.first[orbit]);
-    if (alike.first[orbit] != v || nodes[v].bandwidth.bytes_per_second == 0) continue;
-    const std::uint64_t together = n / alike.size[orbit];
-    nodes[v].bandwidth.bytes_per_second =
-        std::max<std::int64_t>(1, nodes[v].bandwidth.bytes_per_second / static_cast<std::int64_t>(together));
-    if (together != 1) folded.is_exact = false;
-  }
-  auto made = Topology::make(topology.name(), std::move(nodes), std::move(links));
-  ESPALIER_CHECK(made.has_value(), "only rates are lower");
-  folded.topology = *std::move(made);
-  return folded;
 }
 
 ChunkModel chunk_model(const SymmetricPlan& plan, const Topology& topology) {

@@ -17,6 +17,8 @@
 
 namespace espalier::planners {
 
+class SharedFold;
+
 /// A plan for a network whose ranks are all alike, of which only what begins or ends with rank 0 is written down: the
 /// plan is this part and its images under the shifts, one for each rank (docs/symmetric.md).
 struct SymmetricPlan {
@@ -28,6 +30,7 @@ struct SymmetricPlan {
   Bound bound;                     ///< Of the whole.
   std::vector<BoundPrice> prices;  ///< What binds.
   std::shared_ptr<const OrbitGraph> orbits;
+  std::shared_ptr<SharedFold> folds;  ///< Of all plans with these orbits (folded_network.h).
 
   [[nodiscard]] std::uint64_t transfer_count() const { return part.transfers.size() * collective.rank_count; }
 };
@@ -70,20 +73,7 @@ Rational time_per_byte(const SymmetricPlan& plan, const Topology& topology);
 /// Errors: too_large past the limits of schedule.h.
 Result<Schedule> written_out(const SymmetricPlan& plan, const Topology& topology);
 
-/// Rank 0's part, ready to be simulated in the place of the whole: resources that the shifts take to each other are
-/// one.
-struct FoldedNetwork {
-  Topology topology;                    ///< The same, but for the rates below.
-  Parts places;                         ///< For every node and link the one that stands for all it is alike with.
-  std::vector<std::uint32_t> together;  ///< By link: how many images of a chunk pass it at the same time.
-  /// Whether what is simulated is what happens on the whole network: no link or node that is used stays where it is
-  /// under a shift. Else several images of a chunk come to it at the same time; they are counted as going side by side,
-  /// each at its part of the rate, where the model would let them pass one after the other.
-  bool is_exact = true;
-};
-FoldedNetwork fold(const SymmetricPlan& plan, const Topology& topology);
-
-/// Whether the shifts still take every link and node of a changed topology to a like one, as `fold` requires.
+/// Whether the shifts still take every link and node of a changed topology to a like one, as folding requires.
 bool is_alike(const SymmetricPlan& plan, const Topology& topology);
 
 /// The choice of a chunk for the whole.

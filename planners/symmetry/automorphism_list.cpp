@@ -29,7 +29,8 @@ Automorphism Automorphisms::at(std::uint64_t index) const {
   for (const Powers& powers : powers_) {
     const std::uint64_t times = index % powers.steps;
     index /= powers.steps;
-    if (times != 0) automorphism.steps_.push_back({&powers.cycles, static_cast<std::uint32_t>(times)});
+    if (times == 0) continue;
+    automorphism.steps_[automorphism.count_++] = {&powers.cycles, static_cast<std::uint32_t>(times)};
   }
   return automorphism;
 }

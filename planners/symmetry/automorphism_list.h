@@ -2,6 +2,8 @@
 
 // Tested by: tests/unit/planners/symmetry_test.cpp
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -36,7 +38,7 @@ class Cycles {
 class Automorphism {
  public:
   [[nodiscard]] std::uint32_t operator()(std::uint32_t number) const {
-    for (const Step& step : steps_) number = step.cycles->after(number, step.times);
+    for (std::size_t i = 0; i < count_; ++i) number = steps_[i].cycles->after(number, steps_[i].times);
     return number;
   }
 
@@ -46,7 +48,8 @@ class Automorphism {
     const Cycles* cycles;
     std::uint32_t times;
   };
-  std::vector<Step> steps_;
+  std::size_t count_ = 0;
+  std::array<Step, 64> steps_;  // the first `count_`: a generator at least doubles an order of 64 bits
 };
 
 /// All elements of a group, a few table look-ups away, in memory that does not grow with its order.

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "planners/bounds/bound.h"
 #include "planners/damage/failures.h"
 #include "planners/symmetric/alike_routes.h"
+#include "planners/symmetric/folded_network.h"
 #include "planners/symmetric/name_shifts.h"
 #include "planners/symmetric/rank_part.h"
 #include "planners/symmetric/repaired_plan.h"
@@ -101,6 +104,25 @@ TEST_F(Symmetric, LoadsAreThoseOfTheWholeAndAtTheBound) {
   });
 }
 
+TEST_F(Symmetric, PlansOfOneMachineShareItsFoldedNetworkWhileItIsUsed) {
+  const Topology torus = *generate_torus({.dims = {4, 3}});
+  const auto packing = plan_symmetric(torus, *make_collective(CollectiveKind::all_gather, 12, std::nullopt));
+  ASSERT_TRUE(packing) << packing.error().message;
+  const auto tree = plan_symmetric_tree(*packing, torus);
+  ASSERT_TRUE(tree) << tree.error().message;
+  auto folded = packing->folds->of(*packing, torus);
+  EXPECT_EQ(tree->folds->of(*tree, torus), folded);
+  std::vector<Link> links(torus.links().begin(), torus.links().end());
+  for (Link& link : links) link.nominal.bytes_per_second /= 2;
+  const Topology slower = *Topology::make("slower", {torus.nodes().begin(), torus.nodes().end()}, std::move(links));
+  const auto other = packing->folds->of(*packing, slower);
+  EXPECT_NE(other, folded);
+  EXPECT_LT(other->topology.link(LinkId(0)).bandwidth(), folded->topology.link(LinkId(0)).bandwidth());
+  const std::weak_ptr<const FoldedNetwork> used = folded;
+  folded = nullptr;
+  EXPECT_TRUE(used.expired());
+}
+
 TEST_F(Symmetric, SimulatedInThePlaceOfTheWhole) {
   int exact = 0;
   for_all([&](const Topology& topology, const SymmetricPlan& plan) {
@@ -119,7 +141,7 @@ TEST_F(Symmetric, SimulatedInThePlaceOfTheWhole) {
         const auto all = sim::simulate(whole, topology, options);
         ASSERT_TRUE(all) << all.error().message;
         EXPECT_GE(to_double(plan.bound.time_per_byte) * static_cast<double>(options.size.count) * 1e12, 0.0);
-        if (folded.is_exact) {
+        if (folds_exactly(plan, topology)) {
           ++exact;
           EXPECT_EQ(part->elapsed, all->elapsed) << shard << " in chunks of " << chunk;
         } else {
