@@ -14,6 +14,7 @@
 #include "forecast/question.h"
 #include "planners/graph/rank_groups.h"
 #include "planners/nccl/nccl.h"
+#include "planners/ring/ring_forest.h"
 #include "profile/cost_shapes.h"
 #include "schedule/loads.h"
 
@@ -312,9 +313,15 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
   const std::uint64_t shards = profile::shards_of(pair.shape, pair.candidate->collective(), machines_);
   const std::uint32_t channels = channels_used(*pair.way, channels_, size, shards);
   const double depth = profile::depth_of(pair.shape, pair.protocol, topology_.rank_count(), machines_);
-  Bytes chunk =
-      options_.pacing.chunk.value_or(chunk_of(*pair.way, channels, size, shards, best.chunks->largest_part(), depth));
+  // NCCL sends a part of each shard round every ring. Where a shard goes round one of them, it does so in as many
+  // pieces.
+  const double rings = static_cast<double>(planners::rings_dealt_to(pair.candidate->schedule));
+  const double part = best.chunks->largest_part() / rings;
+  Bytes chunk = options_.pacing.chunk.value_or(chunk_of(*pair.way, channels, size, shards, part, depth));
   if (chunk.count == 0) chunk = best.chunks->choose(size);
+  if (!options_.pacing.chunk && rings > 1) {
+    chunk.count = std::min(chunk.count, static_cast<std::int64_t>(part * static_cast<double>(size.count)));
+  }
   if (!options_.pacing.chunk && has_root(pair.candidate->collective().kind)) {
     const double most = static_cast<double>(rooted_chunk.count) * channels * best.chunks->largest_part();
     chunk.count = std::min(chunk.count, static_cast<std::int64_t>(most));

@@ -25,6 +25,9 @@ Arborescence path_tree(const Ring& ring, std::size_t root_place, bool out) {
 /// round all of them: the same load within one part in the number of ranks, with fewer transfers.
 constexpr std::size_t many_transfers = std::size_t{1} << 21U;
 
+/// As ranks take turns, the shards of so many go round all rings that any plan has.
+constexpr std::size_t max_compared_shards = 512;
+
 constexpr std::int64_t max_weight = std::int64_t{1} << 44;
 
 class RingForest {
@@ -79,6 +82,37 @@ Forest forest_of_rings(const RingSet& set, const Collective& collective) {
 
 bool deals_shards(const RingSet& set, const Collective& collective) {
   return RingForest(set.rings, collective).deals();
+}
+
+std::uint32_t rings_dealt_to(const Schedule& schedule) {
+  const std::size_t n = schedule.collective.rank_count;
+  const bool may_be_dealt = !has_root(schedule.collective.kind) && schedule.slices.size() == n && n > 1 &&
+                            (schedule.algorithm == "ring" || schedule.algorithm == "nccl/ring");
+  if (!may_be_dealt) return 1;
+  // By shard and rank: over which route the rank hands the shard on.
+  const std::size_t shards = std::min(n, max_compared_shards);
+  std::vector<RouteId> next(shards * n);
+  for (const Transfer& transfer : schedule.transfers) {
+    for (std::size_t i = 0; i < transfer.slice_count; ++i) {
+      const std::size_t shard = transfer.first_slice.index() + i;
+      if (shard < shards) next[shard * n + schedule.src(transfer).index()] = transfer.route;
+    }
+  }
+  // A shard's path leaves out the hop into the rank that it begins at.
+  const auto are_on_one_ring = [&](std::size_t a, std::size_t b) {
+    std::size_t differs = 0;
+    for (std::size_t rank = 0; rank < n && differs <= 2; ++rank) {
+      if (next[a * n + rank] != next[b * n + rank]) ++differs;
+    }
+    return differs <= 2;
+  };
+  std::vector<std::size_t> first = {0};  // By ring: the first shard that goes round it.
+  for (std::size_t shard = 1; shard < shards; ++shard) {
+    if (std::ranges::none_of(first, [&](std::size_t known) { return are_on_one_ring(known, shard); })) {
+      first.push_back(shard);
+    }
+  }
+  return static_cast<std::uint32_t>(first.size());
 }
 
 }  // namespace espalier::planners

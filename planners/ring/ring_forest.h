@@ -15,4 +15,8 @@ Forest forest_of_rings(const RingSet& set, const Collective& collective);
 /// many transfers.
 bool deals_shards(const RingSet& set, const Collective& collective);
 
+/// To how many rings a stored plan deals whole shards; 1 where each goes round every ring, and of plans that are none
+/// of rings. Shards are dealt in turn, so that the first one that goes round a ring again tells how many there are.
+std::uint32_t rings_dealt_to(const Schedule& schedule);
+
 }  // namespace espalier::planners

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "planners/ring/ring_forest.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
 #include "tests/support/networks/real_machines.h"
@@ -124,6 +125,22 @@ TEST(Ring, RefusesWhatIsNotForRings) {
     ASSERT_FALSE(refused.has_value());
     EXPECT_FALSE(refused.error().help.empty());
   }
+}
+
+// Two million transfers: 1024 ranks x 1024 shards x 2 rings are as many as are stored in parts, one rank more is not.
+TEST(Ring, TellsToHowManyRingsShardsAreDealt) {
+  const auto rings_of = [](const Topology& topology, CollectiveKind kind) {
+    return rings_dealt_to(*plan_ring(
+        topology,
+        *make_collective(kind, topology.rank_count(), has_root(kind) ? std::optional(Rank(0)) : std::nullopt)));
+  };
+  EXPECT_EQ(rings_of(ring_of(1025), CollectiveKind::all_gather), 2U);
+  EXPECT_EQ(rings_of(ring_of(1025), CollectiveKind::all_reduce), 2U);
+  EXPECT_EQ(rings_of(*generate_torus({.dims = {27, 27}}), CollectiveKind::all_gather), 4U);
+  EXPECT_EQ(rings_of(*generate_torus({.dims = {26, 26}}), CollectiveKind::all_gather), 1U);
+  EXPECT_EQ(rings_of(ring_of(16), CollectiveKind::all_reduce), 1U);
+  EXPECT_EQ(rings_of(*generate_ring({.ranks = 1025, .one_way = true}), CollectiveKind::all_gather), 1U);
+  EXPECT_EQ(rings_of(ring_of(16), CollectiveKind::broadcast), 1U);
 }
 
 TEST(Residual, FindsTheShortestRouteWithRoom) {
