@@ -7,6 +7,7 @@
 #include <string>
 
 #include "compare/read/others/readers.h"
+#include "compare/read/read_tables.h"
 #include "schedule/timeline/binary_timeline.h"
 #include "schedule/timeline/chrome_trace.h"
 #include "topology/import/known_files.h"
@@ -19,17 +20,11 @@ enum class Kind {
   binary_timeline,
   results,
   nccl_json,
-  nccl_text,
+  tables,
   inspector,
-  inspector_metrics,
   flight_recorder,
-  osu,
-  imb,
-  perftest,
   perftest_json,
-  nvbandwidth,
   nvbandwidth_json,
-  p2p_test,
   profiler_trace,
   plan,
   topology,
@@ -61,29 +56,13 @@ Kind kind_of_json(std::string_view text) {
   return is_trace ? Kind::profiler_trace : kind;
 }
 
-/// Tables of other benchmarks, by what stands above their rows.
-Kind kind_of_table(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, Kind>, 7> marks = {
-      {{"# OSU ", Kind::osu},
-       {"Unidirectional P2P=", Kind::p2p_test},
-       {"#bytes #repetitions", Kind::imb},
-       {"BW average[", Kind::perftest},
-       {"t_typical[usec]", Kind::perftest},
-       {"GPU(column) bandwidth (GB/s)", Kind::nvbandwidth},
-       {"nccl_bus_bandwidth_gbs{", Kind::inspector_metrics}}};
-  for (const auto& [mark, kind] : marks) {
-    if (text.find(mark) != std::string_view::npos) return kind;
-  }
-  return Kind::nccl_text;
-}
-
 Kind kind_of(std::string_view text) {
   if (text.starts_with("ESPTIME")) return Kind::binary_timeline;
   if (is_pickle(text)) return Kind::flight_recorder;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return Kind::other;
   if (text[first] == '{') return kind_of_json(text);
-  return text.substr(first).starts_with("espalier:") ? Kind::topology : kind_of_table(text);
+  return text.substr(first).starts_with("espalier:") ? Kind::topology : Kind::tables;
 }
 
 /// What a text is that is no run. Nothing for what nccl-tests printed, also with NCCL's log around it: what is wrong
@@ -130,22 +109,16 @@ Result<RunFile> read_run(std::string_view text, std::string_view name, const Ncc
     case Kind::binary_timeline: return widen(checked(read_binary_timeline(text, name), name));
     case Kind::results: return widen(read_results(text, name));
     case Kind::nccl_json: return widen(read_nccl_tests_json(text, name, hints));
-    case Kind::nccl_text: {
-      auto rows = read_nccl_tests_text(text, name, hints);
-      if (rows) return widen(std::move(rows));
+    case Kind::tables: {
+      auto rows = read_tables(text, name, hints);
+      if (rows || has_other_table(text)) return widen(std::move(rows));
       if (const auto known = recognise_other(text)) return refuse_known(*known);
       return widen(std::move(rows));
     }
     case Kind::inspector: return widen(read_nccl_inspector(text, name));
-    case Kind::inspector_metrics: return widen(read_nccl_inspector_metrics(text, name));
     case Kind::flight_recorder: return widen(read_flight_recorder(text, name));
-    case Kind::osu: return widen(read_osu(text, name));
-    case Kind::imb: return widen(read_imb(text, name));
-    case Kind::perftest: return widen(read_perftest(text, name));
     case Kind::perftest_json: return widen(read_perftest_json(text, name));
-    case Kind::nvbandwidth: return widen(read_nvbandwidth(text, name));
     case Kind::nvbandwidth_json: return widen(read_nvbandwidth_json(text, name));
-    case Kind::p2p_test: return widen(read_p2p_test(text, name));
     case Kind::profiler_trace:
       return refuse("this is a trace of PyTorch's profiler, which has no times of a size",
                     "espalier diagnose MACHINE FILE FILE... takes those of several ranks and names who comes late");
