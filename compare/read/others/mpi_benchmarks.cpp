@@ -221,7 +221,7 @@ Result<Measurements> read_imb(std::string_view text, std::string_view name) {
   Measurements table;
   table.file = name;
   table.origin = "imb";
-  std::string benchmark;
+  std::string benchmark, why;
   std::set<std::string> passed_over;
   std::uint32_t ranks = 0;
   std::optional<std::size_t> column;
@@ -252,7 +252,9 @@ Result<Measurements> read_imb(std::string_view text, std::string_view name) {
       MpiTable of{collective_of_imb(benchmark), false, 1, false};
       if (of.collective.empty()) {
         if (passed_over.insert(benchmark).second) {
-          table.warnings.push_back(fmt::format("{}:{}: {} is not read", name, lines.number(), benchmark));
+          why =
+              benchmark.empty() ? "no line '# Benchmarking NAME' stands above this table" : benchmark + " is not read";
+          table.warnings.push_back(fmt::format("{}:{}: {}", name, lines.number(), why));
         }
         continue;
       }
@@ -260,7 +262,7 @@ Result<Measurements> read_imb(std::string_view text, std::string_view name) {
       add_row(table, of, ranks, *size, *time, lines.number());
     }
   }
-  return with_rows(std::move(table), "the Intel MPI Benchmarks printed no row that is read");
+  return with_rows(std::move(table), "the Intel MPI Benchmarks printed no row that is read", why);
 }
 
 }  // namespace espalier::compare

@@ -412,6 +412,12 @@ TEST(OtherReaders, BadRowsAreNamed) {
       "f:1:1: OSU MPI Multiple Bandwidth Test v5.9: several pairs run at once; osu_bw and osu_latency measure one | ");
   EXPECT_EQ(why("# Benchmarking Bcast\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n 4 1000 1.0 2.0\n"),
             "f:3:1: the row ends before its time | ");
+  const std::string columns = "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n 4096 1000 1.0 2.0 1.5\n";
+  EXPECT_EQ(why("Sendrecv:\n" + columns),
+            "f:1:1: the Intel MPI Benchmarks printed no row that is read | no line '# Benchmarking NAME' stands above "
+            "this table");
+  EXPECT_EQ(why("# Benchmarking S_IWrite_Indv\n# #processes = 1\n" + columns),
+            "f:1:1: the Intel MPI Benchmarks printed no row that is read | S_IWrite_Indv is not read");
   EXPECT_EQ(why(" #bytes #iterations BW peak[MB/sec] BW average[MB/sec]\n 65536 5000 10\n"),
             "f:2:1: the row ends before its average bandwidth | ");
   EXPECT_EQ(why("memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n 0 1\n 0 N/A\n"),
