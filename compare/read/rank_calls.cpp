@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/counted.h"
 #include "compare/read/json_values.h"
 
 namespace espalier::compare {
@@ -67,6 +68,12 @@ class RecordReader {
                   fmt::format("{}:{}:{}: {}", record_.file, position.line, position.column, json_.failure().message),
                   json_.failure().help);
     }
+    if (record_.calls.empty() && unnamed_ > 0) {
+      return fail(ErrorCode::unsupported,
+                  fmt::format("{}:1:1: none of {} of NCCL says which call it carries out", record_.file,
+                              counted(unnamed_, "kernel")),
+                  "PyTorch 2.3 and later write it beside each kernel");
+    }
     if (record_.calls.empty()) {
       return fail(ErrorCode::invalid_input,
                   record_.file + ":1:1: no collective of a GPU with its time is in this record",
@@ -121,6 +128,7 @@ class RecordReader {
     const auto arguments = event.find("args");
     if (arguments == event.end()) return true;
     const auto given = members_of(arguments->second);
+    if (!given.contains("Collective name") && text_in(event, "name").starts_with("nccl")) ++unnamed_;
     RankCall call{text_in(given, "Process Group Name"), text_in(given, "Collective name"), whole_of(given, "Seq"), 0,
                   0};
     // Sends and receives are of two ranks: they wait for each other one by one.
@@ -148,6 +156,7 @@ class RecordReader {
   std::string_view text_;
   JsonCursor json_;
   RankCalls record_;
+  std::size_t unnamed_ = 0;  ///< Kernels of NCCL of which nothing more is known.
 };
 
 }  // namespace

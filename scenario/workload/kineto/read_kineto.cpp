@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/counted.h"
 #include "scenario/workload/kineto/cpu_stretches.h"
 #include "scenario/workload/kineto/recorded_time.h"
 #include "scenario/workload/trace_forms.h"
@@ -17,6 +18,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr double longest_kernel_us = 3600e6;
+constexpr const char* record_kernels =
+    "write one with torch.profiler, activities CPU and CUDA, and export_chrome_trace";
 
 /// By the names that c10d records; the number is ChakraProtoMsg.CollectiveCommType.
 struct TorchCollective {
@@ -82,6 +85,22 @@ struct Kernel {
   const Json* call = nullptr;  ///< Where the collective stands that it carries out; its arguments where none does.
 };
 
+/// What an event is of; PyTorch before 1.12 wrote it with a capital, and runtime alone.
+std::string category_of(const Json& event) {
+  std::string category = text_of(event, "cat");
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> old = {
+      {{"Kernel", "kernel"}, {"Memcpy", "gpu_memcpy"}, {"Memset", "gpu_memset"}, {"Runtime", "cuda_runtime"}}};
+  const auto known = std::ranges::find(old, category, &std::pair<std::string_view, std::string_view>::first);
+  return known == old.end() ? category : std::string(known->second);
+}
+
+/// Whether a call to the runtime of a GPU or another accelerator gives it something to do; of CUDA's those that ask
+/// and set are recorded, too.
+bool starts_work(std::string_view category, std::string_view name) {
+  if (category == "cuda_runtime" || category == "cuda_driver") return name.find("Launch") != std::string_view::npos;
+  return category.ends_with("_runtime") || category.ends_with("_driver");
+}
+
 /// Whether a kernel of this name moves data between GPUs: those of NCCL and RCCL of all versions, of the all_reduce
 /// that vLLM and SGLang have of their own, and of libraries on NVSHMEM.
 bool communicates(std::string name) {
@@ -104,6 +123,12 @@ class KinetoReader {
     read_groups(document);
     for (const Json& event : *events) note_call(event);
     for (const Json& event : *events) take(event);
+    if (kernels_.empty() && launches_ > 0) {
+      return fail(ErrorCode::unsupported,
+                  fmt::format("{}: {} gave a GPU or another device something to do, and nothing of what it did is read",
+                              name_, counted(launches_, "call")),
+                  record_kernels);
+    }
     if (kernels_.empty()) return read_processors(*events);
     std::ranges::stable_sort(kernels_, {}, [](const Kernel& kernel) { return kernel.run.begin; });
     if (kernels_.size() > max_tasks / 4) return fail(ErrorCode::too_large, name_ + " has too many kernels");
@@ -162,7 +187,7 @@ class KinetoReader {
 
   [[nodiscard]] tl::unexpected<Error> broken(std::string_view what) const {
     return fail(ErrorCode::invalid_input, fmt::format("{}: not a trace of the PyTorch profiler: {}", name_, what),
-                "write one with torch.profiler, activities CPU and CUDA, and export_chrome_trace");
+                record_kernels);
   }
   [[nodiscard]] std::string place(const ChakraNode& node) const {
     return fmt::format("{}: {} '{}'", name_, what_, node.name);
@@ -196,7 +221,8 @@ class KinetoReader {
 
   void take(const Json& event) {
     if (!event.is_object() || text_of(event, "ph") != "X") return;
-    const std::string category = text_of(event, "cat");
+    const std::string category = category_of(event);
+    if (starts_work(category, text_of(event, "name"))) ++launches_;
     const bool is_kernel = category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset";
     const bool is_call = category == "cuda_runtime" || category == "cuda_driver";
     if (!is_kernel && !is_call && category != "cuda_sync") return;
@@ -376,6 +402,7 @@ class KinetoReader {
   std::vector<std::uint64_t> ids_;                  ///< By kernel: the node of what it does.
   std::map<std::string, std::vector<std::size_t>> listed_;
   std::vector<HostCall> calls_;
+  std::size_t launches_ = 0;  ///< Calls on the CPU that gave a device something to do.
   std::vector<RecordedWait> recorded_;
 };
 

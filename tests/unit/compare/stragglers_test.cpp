@@ -87,6 +87,13 @@ TEST(RankCalls, SaysWhereARecordIsBrokenOrHasNothing) {
   const auto empty = read_rank_calls(R"({"traceEvents": []})", "f", 0);
   ASSERT_FALSE(empty);
   EXPECT_EQ(empty.error().message, "f:1:1: no collective of a GPU with its time is in this record");
+  // As PyTorch before 2.3 wrote them.
+  const auto unnamed = read_rank_calls(
+      R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "ncclKernel_SendRecv", "ts": 1, "dur": 2,
+          "args": {"stream": 20}}]})",
+      "f", 0);
+  ASSERT_FALSE(unnamed);
+  EXPECT_EQ(unnamed.error().message, "f:1:1: none of 1 kernel of NCCL says which call it carries out");
   const auto cut = read_rank_calls("{\"traceEvents\": [\n{\"ph\"", "f", 0);
   ASSERT_FALSE(cut);
   EXPECT_EQ(cut.error().message.substr(0, 4), "f:2:");

@@ -391,6 +391,26 @@ TEST(Kineto, AKernelTakesWhatItsCallSays) {
   EXPECT_EQ(trace->nodes.back().comm_size, 4000);  // 1,000 floats
 }
 
+TEST(Kineto, WorkOfADeviceThatIsNotInTheTraceIsNoComputationOfTheProcessor) {
+  const auto event = [](const std::string& category, const std::string& name) {
+    return R"({"ph": "X", "cat": ")" + category + R"(", "name": ")" + name + R"(", "ts": 1, "dur": 8, "tid": 5})";
+  };
+  const std::string op = event("cpu_op", "aten::mm"), ask = event("cuda_runtime", "cudaDeviceSynchronize");
+  EXPECT_TRUE(read_kineto(kineto({op, ask}), "f", 2));
+  for (const std::string& call : {event("cuda_runtime", "cudaLaunchKernel"), event("cuda_runtime", "hipLaunchKernel"),
+                                  event("mtia_runtime", "enqueueCommand"), event("Runtime", "cudaLaunchKernel")}) {
+    const auto trace = read_kineto(kineto({op, call}), "f", 2);
+    ASSERT_FALSE(trace) << call;
+    EXPECT_EQ(trace.error().message,
+              "f: 1 call gave a GPU or another device something to do, and nothing of what it did is read");
+  }
+  // PyTorch before 1.12 wrote the kernels' category with a capital.
+  const auto old = read_kineto(kineto({event("Runtime", "cudaLaunchKernel"), event("Kernel", "gemm")}), "f", 2);
+  ASSERT_TRUE(old) << old.error().message;
+  EXPECT_EQ(old->nodes.back().name, "gemm");
+  EXPECT_EQ(old->nodes.back().duration_ns, 8000U);
+}
+
 TEST(Kineto, ErrorsNameTheKernel) {
   const auto error = [](const std::string& text) {
     const auto trace = read_kineto(text, "f", 2);
