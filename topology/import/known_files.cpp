@@ -14,6 +14,12 @@ constexpr std::string_view astra_network =
     "write it as that of the second: YAML with topology:, npus_count:, bandwidth: and latency: of each dimension";
 constexpr std::string_view amd_topology =
     "copy all that amd-smi topology prints, its tables of hops and link types above all";
+constexpr std::string_view joins_hosts = "iblinkinfo and ibnetdiscover print what joins the hosts";
+constexpr std::string_view nvidia_topology = "run nvidia-smi topo -m, and nvidia-smi nvlink -s beside it";
+constexpr std::string_view pairs = "compare and diagnose read its matrices of GPU pairs";
+constexpr std::string_view of_one_host =
+    "it is of copies within one host, by no collective; p2pBandwidthLatencyTest and nvbandwidth are read";
+constexpr std::string_view topograph = "import Slurm's topology.conf that topograph writes";
 constexpr std::string_view measured = "compare, calibrate and report --measured read it";
 
 struct Sign {
@@ -43,6 +49,14 @@ constexpr std::array signs = {
     Sign{"float     sum ", "", {"what nccl-tests printed", measured, false, true}},
     Sign{"\"minimum_bytes\"", "\"iterations\"", {"what nccl-tests printed", measured, false, true}},
     Sign{"Time, us", "Bandwidth, GB/s", {"what ucc_perftest printed", not_read}},
+    Sign{"#iterations", "BW average[", {"what perftest printed", other_measurement}},
+    Sign{"#iterations", "t_typical[usec]", {"what perftest printed", other_measurement}},
+    Sign{"GPU Bandwidth Latency Test]", "", {"what p2pBandwidthLatencyTest printed", pairs}},
+    Sign{"nvbandwidth Version", "", {"what nvbandwidth printed", pairs}},
+    Sign{"[CUDA Bandwidth Test]", "", {"what CUDA's sample bandwidthTest printed", of_one_host}},
+    Sign{"RocmBandwidthTest", "", {"what rocm-bandwidth-test printed", of_one_host}},
+    Sign{"TransferBench v", "", {"what TransferBench printed", of_one_host}},
+    Sign{"Network Tests v", "random ring", {"what GPCNeT printed", not_read}},
     Sign{"# OSU ", "", {"what the OSU benchmarks printed", other_measurement}},
     Sign{"Intel(R) MPI Benchmarks", "", {"what the Intel MPI Benchmarks printed", other_measurement}},
     Sign{"#bytes #repetitions", "", {"what the Intel MPI Benchmarks printed", other_measurement}},
@@ -51,16 +65,28 @@ constexpr std::array signs = {
          {"what ibnetdiscover -p printed", "ibnetdiscover without -p prints it in a form that is read"}},
     Sign{"Ca\t: 0x", "ports", {"what ibhosts printed", "ibnetdiscover prints what joins the hosts"}},
     Sign{"Switch\t: 0x", "ports", {"what ibswitches printed", "ibnetdiscover prints what joins the switches"}},
+    Sign{"CA type:", "Port GUID:", {"what ibstat printed", joins_hosts}},
+    Sign{"Infiniband device '", "link_layer:", {"what ibstatus printed", joins_hosts}},
+    Sign{" ==> ", "mlx", {"what ibdev2netdev printed", joins_hosts}},
+    Sign{"hca_id:", "port_lid:", {"what ibv_devinfo printed", joins_hosts}},
+    Sign{"Port counters: ", "PortXmitData", {"what perfquery printed", joins_hosts}},
     Sign{"LINK TYPE TABLE", "", {"what amd-smi topology printed", amd_topology}},
     Sign{"WEIGHT TABLE", "", {"what amd-smi topology printed", amd_topology}},
     Sign{"HOPS TABLE", "", {"what amd-smi topology printed", amd_topology}},
     Sign{"ACCESS TABLE", "", {"what amd-smi topology printed", amd_topology}},
+    Sign{"LINK METRIC TABLE", "", {"what amd-smi xgmi printed", "run amd-smi topology"}},
+    Sign{"XGMI LINK STATUS", "", {"what amd-smi xgmi printed", "run amd-smi topology"}},
     Sign{"\"link_type\"", "\"num_hops\"", {"what amd-smi topology printed", amd_topology}},
     Sign{"(Topology) ", "DRM devices", {"what rocm-smi printed as JSON", "run rocm-smi --showtopo without --json"}},
     Sign{"ROCm System Management Interface", "", {"what rocm-smi printed", "run rocm-smi --showtopo"}},
-    Sign{
-        "| NVIDIA-SMI ", "", {"what nvidia-smi printed", "run nvidia-smi topo -m, and nvidia-smi nvlink -s beside it"}},
+    Sign{"| NVIDIA-SMI ", "", {"what nvidia-smi printed", nvidia_topology}},
+    Sign{"GPU 0: ", "(UUID: GPU-", {"what nvidia-smi -L printed", nvidia_topology}},
     Sign{"Package L#", "", {"what lstopo drew", "run lstopo of.xml"}},
+    Sign{"Socket L#", "", {"what lstopo drew", "run lstopo of.xml"}},
+    Sign{"available: ",
+         "node distances:",
+         {"what numactl -H printed", "run lstopo of.xml, or espalier topo detect there"}},
+    Sign{"PCI bridge: ", "3D controller: ", {"what lspci printed", "run lstopo of.xml, or espalier topo detect there"}},
     Sign{"\"coll_perf\"", "\"header\"", {"a record of NCCL's inspector", other_measurement}},
     Sign{"nccl_bus_bandwidth_gbs{", "", {"a record of NCCL's inspector", other_measurement}},
     Sign{"\"cat\": \"GROUP_API\"", "", {"what NCCL's example profiler printed", not_read}},
@@ -89,7 +115,11 @@ constexpr std::array signs = {
     Sign{"HYBRID_", "", {"a workload of SimAI", "a training scenario says the same (docs/scenarios.md)"}},
     Sign{"allreduce,:", "", {"a table of bandwidths of SimAI", not_read}},
     Sign{"RingName=", "Nodes=", {"Slurm's topology of rings", not_read}},
-    Sign{"spine-1", "switches:", {"a model of topograph", "import Slurm's topology.conf that topograph writes"}},
+    Sign{"spine-1", "switches:", {"a model of topograph", topograph}},
+    Sign{"switches:\n", "\nblocks:\n", {"a model of topograph", topograph}},
+    Sign{"\"compounded_links\"", "", {"what NetQ knows of a network", topograph}},
+    Sign{"ENABLE_QCN", "FLOW_FILE", {"a configuration of ns-3 for SimAI", "import the topology file beside it"}},
+    Sign{"Switch\t", "\nHca\t", {"a network for ibsim", "run ibnetdiscover under it"}},
 };
 
 /// Chakra traces begin with the length of their metadata, a number of seven bits a byte, whose first field is a version

@@ -36,6 +36,8 @@ constexpr std::array generations = {
     GpuGeneration{.name = "A100", .code = "80", .profile = "nccl-ampere", .nvlinks = 12},
     GpuGeneration{.name = "A800", .code = "80", .profile = "nccl-ampere", .nvlinks = 8},
     GpuGeneration{.name = "A40", .code = "86", .profile = "nccl-ampere", .nvlinks = 4},
+    GpuGeneration{.name = "A6000", .code = "86", .profile = "nccl-ampere", .nvlinks = 4},
+    GpuGeneration{.name = "RTX 3090", .code = "86", .profile = "nccl-ampere", .nvlinks = 4},
     GpuGeneration{"RTX 4090", "89", "nccl-ampere"},
     GpuGeneration{"L40S", "89", "nccl-pcie"},
     GpuGeneration{"RTX PRO 6000", "120", "nccl-pcie"},
@@ -50,6 +52,7 @@ constexpr std::array generations = {
     GpuGeneration{"B300", "103", "nccl-blackwell", true},
     GpuGeneration{"MI250", "gfx90a", ""},
     GpuGeneration{"MI300X", "gfx942", "rccl-mi300x"},
+    GpuGeneration{"MI325X", "gfx942", "rccl-mi300x"},
     GpuGeneration{"MI350X", "gfx950", "rccl-mi300x"},
     GpuGeneration{"MI355X", "gfx950", "rccl-mi300x"},
 };
@@ -115,6 +118,8 @@ constexpr std::array gpu_models = {
     GpuModel{"GB300", "gb300"},
     GpuModel{"L40S", "l40s"},
     GpuModel{"RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000"},
+    GpuModel{"MI300X", "mi300x"},
+    GpuModel{"MI325X", "mi325x"},
 };
 
 struct RateOf {
@@ -125,9 +130,9 @@ struct RateOf {
 // One link, per direction: white papers of P100 (20 GB/s), V100, A100, H100 (25 GB/s) and Blackwell (50 GB/s); "NVIDIA
 // RTX A6000" data sheet (112.5 GB/s both ways over four links).
 constexpr std::array nvlink_rates = {
-    RateOf{"60", mega(20'000)},     RateOf{"70", mega(25'000)}, RateOf{"80", mega(25'000)},
-    RateOf{"86", {14'062'500'000}}, RateOf{"90", mega(25'000)}, RateOf{"100", mega(50'000)},
-    RateOf{"103", mega(50'000)},
+    RateOf{"60", mega(20'000)},     RateOf{"70", mega(25'000)},    RateOf{"80", mega(25'000)},
+    RateOf{"86", {14'062'500'000}}, RateOf{"90", mega(25'000)},    RateOf{"100", mega(50'000)},
+    RateOf{"103", mega(50'000)},    RateOf{"GB200", mega(50'000)}, RateOf{"GB300", mega(50'000)},
 };
 // Data sheets of MI50/MI100 (92 GB/s both ways), MI250 (100), MI300X (128), MI350X and MI355X (153.6).
 constexpr std::array xgmi_rates = {
@@ -169,7 +174,7 @@ const GpuGeneration* find_generation(std::string_view text) {
 }
 
 std::string_view find_gpu_model(std::string_view text) {
-  for (const std::string_view maker : {"NVIDIA ", "Tesla "}) {
+  for (const std::string_view maker : {"NVIDIA ", "Tesla ", "AMD Instinct "}) {
     if (text.starts_with(maker)) text.remove_prefix(maker.size());
   }
   for (const GpuModel& each : gpu_models) {
@@ -193,6 +198,9 @@ Bandwidth preset_rate(const Preset& preset, Medium medium) {
 }
 
 Bandwidth nvlink_rate_of(std::string_view compute_capability) { return find_rate(nvlink_rates, compute_capability); }
+Bandwidth nvlink_rate_of(const GpuGeneration& generation) {
+  return find_rate(nvlink_rates, generation.code.empty() ? generation.name : generation.code);
+}
 Bandwidth xgmi_rate_of(std::string_view architecture) { return find_rate(xgmi_rates, architecture); }
 
 Bandwidth assumed_rate(Medium medium) {

@@ -56,6 +56,7 @@ Bandwidth preset_rate(const Preset& preset, Medium medium);
 /// Rate of one NVLink of a GPU of the compute capability ("80"), and of one xGMI link of one of that architecture
 /// ("gfx942"); zero when it is not known.
 Bandwidth nvlink_rate_of(std::string_view compute_capability);
+Bandwidth nvlink_rate_of(const GpuGeneration& generation);
 Bandwidth xgmi_rate_of(std::string_view architecture);
 
 /// What is assumed of a link that neither a file nor a preset says more of.

@@ -61,6 +61,10 @@ class FabricText : public Fabric {
     if (devices.empty()) {
       return fail_at(file_, 1, 1, "there is no 'Switch' and no 'Ca'", "copy all that ibnetdiscover prints");
     }
+    if (cables.empty() && self_cables.empty()) {
+      return fail_at(file_, 1, 1, "no cable is in it: ibnetdiscover saw the adapter it ran on alone",
+                     "run it as root, on a host whose port is active (ibstat)");
+    }
     return {};
   }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/disjoint_sets.h"
+#include "topology/import/formats/gpu_names.h"
 #include "topology/import/formats/nvidia_table.h"
 #include "topology/import/formats/readers.h"
 #include "topology/import/lines.h"
@@ -193,9 +194,11 @@ class MatrixMachine {
 }  // namespace
 
 Result<Draft> read_nvidia_matrix(std::string_view text, const std::string& file) {
-  const auto table = read_matrix_table(without_escapes(text), file);
+  const std::string plain = without_escapes(text);
+  const auto table = read_matrix_table(plain, file);
   if (!table) return tl::unexpected(table.error());
   Draft machine = MatrixMachine(*table, file).build();
+  name_gpus(machine, gpu_names_in(plain));
   if (text.find("topo -mp") != std::string_view::npos && !machine.has(Medium::nvlink)) {
     machine.warn(import_codes::left_out, 0, "nvidia-smi topo -mp leaves NVLinks out",
                  "import what `nvidia-smi topo -m` prints, unless there are none");

@@ -9,8 +9,10 @@
 #include <map>
 
 #include "base/counted.h"
+#include "topology/import/formats/gpu_names.h"
 #include "topology/import/formats/readers.h"
 #include "topology/import/lines.h"
+#include "topology/import/presets.h"
 
 namespace espalier {
 namespace {
@@ -45,6 +47,7 @@ class RocmReader {
     }
     find_lightest();
     build();
+    name_gpus(amd_gpu_in(text));
     warn_of_counts();
     return std::move(draft_);
   }
@@ -163,6 +166,17 @@ class RocmReader {
     }
   }
 
+  /// Reports name the model, of which the tables say nothing.
+  void name_gpus(const std::string& model) {
+    const GpuGeneration* const generation = find_generation(model);
+    const Bandwidth rate = xgmi_rate_of(generation == nullptr ? std::string_view(model) : generation->code);
+    for (DraftNode& node : draft_.nodes) {
+      if (!node.is_rank) continue;
+      node.model = model;
+      if (rate.bytes_per_second > 0) node.link_rate = Known<Bandwidth>{rate, Origin::preset, model};
+    }
+  }
+
   [[nodiscard]] bool is_one_hop_of_xgmi(std::size_t a, std::size_t b) const {
     return types_[a][b] == "XGMI" && (hops_.empty() || hops_[a][b] == "1");
   }
@@ -198,9 +212,14 @@ class RocmReader {
   std::map<std::int64_t, std::int64_t> numa_nodes_;
 };
 
-/// A table of amd-smi under the title that rocm-smi gives it; empty for other lines.
+/// A table of amd-smi under the title that rocm-smi gives it; empty for other lines. Titles are capitals and a colon,
+/// also those of `amd-smi xgmi` beside it, whose rows are of other things.
 std::string_view title_of_rocm(std::string_view line) {
-  if (line.find(" TABLE:") == std::string_view::npos && !line.starts_with("TABLE:")) return {};
+  constexpr std::string_view letters = " -ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  const std::size_t end = line.find_first_not_of(letters);
+  const bool is_capitals = end != std::string_view::npos && line[end] == ':' &&
+                           line.find_first_not_of(" \t\r", end + 1) == std::string_view::npos;
+  if (!is_capitals && line.find(" TABLE:") == std::string_view::npos) return {};
   if (line.find("WEIGHT TABLE:") != std::string_view::npos) return "== Weight between two GPUs ==";
   if (line.find("HOPS TABLE:") != std::string_view::npos) return "== Hops between two GPUs ==";
   if (line.find("LINK TYPE TABLE:") != std::string_view::npos) return "== Link Type between two GPUs ==";

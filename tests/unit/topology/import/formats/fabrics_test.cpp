@@ -273,6 +273,9 @@ TEST(Ibnetdiscover, RefusalsNameThePlace) {
             "a:3:28: '4xABC' is no rate of InfiniBand");
   EXPECT_EQ(refusal("switchguid=1\nSwitch 36\n"), "a:2:1: this block has no \"S-...\" or \"H-...\"");
   EXPECT_EQ(refusal("switchguid=1\n"), "a:1:1: there is no 'Switch' and no 'Ca'");
+  // A port that is down: the tool sees its own adapter.
+  EXPECT_EQ(refusal("caguid=0xb8\nCa\t1 \"H-b8\"\t# \"node01 HCA-1\"\n"),
+            "a:1:1: no cable is in it: ibnetdiscover saw the adapter it ran on alone");
 }
 
 TEST(Slurm, TrunksAreAsWideAsWhatIsBelow) {

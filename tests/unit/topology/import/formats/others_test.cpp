@@ -373,6 +373,13 @@ TEST(Formats, AmdSmiPrintsTheTablesOfRocmSmi) {
   EXPECT_TRUE(joined("gpu1", "gpu2"));
   EXPECT_FALSE(joined("gpu0", "gpu2"));  // Its weight is that of two links.
 
+  // What `amd-smi xgmi` prints below it is of other things.
+  const auto both = import_topology(
+      std::vector<ImportFile>{{"amd.txt", tables + "XGMI LINK STATUS:\n       bdf           GPU0  GPU1  GPU2\n"
+                                                   "GPU0   0000:03:00.0  SELF  U  U\n"}},
+      {.preset = "mi300x", .name = "box"});
+  EXPECT_TRUE(both) << both.error().message;
+
   const auto cut = import_topology(
       std::vector<ImportFile>{{"amd.txt", tables.substr(0, tables.find("0000:22:00.0 XGMI XGMI SELF"))}},
       {.preset = "mi300x", .name = "box"});
@@ -397,6 +404,21 @@ TEST(Formats, WhatIsNoMachineIsNamed) {
       {"#    Intel(R) MPI Benchmarks 2021.2, MPI-1 part\n", "what the Intel MPI Benchmarks printed"},
       {"ACCESS TABLE:\n 0000:0c:00.0\n", "what amd-smi topology printed"},
       {"HOPS TABLE:\n 0000:0c:00.0\n", "what amd-smi topology printed"},
+      {"LINK METRIC TABLE:\n       bdf  bit_rate max_bandwidth link_type GPU0\n", "what amd-smi xgmi printed"},
+      {"CA 'mlx5_0'\n\tCA type: MT4123\n\tPort 1:\n\t\tRate: 200\n\t\tPort GUID: 0x1\n", "what ibstat printed"},
+      {"Infiniband device 'mlx5_0' port 1 status:\n\tlink_layer:      InfiniBand\n", "what ibstatus printed"},
+      {"mlx5_0 port 1 ==> ib0 (Up)\n", "what ibdev2netdev printed"},
+      {"hca_id:\tmlx5_0\n\tport:\t1\n\t\tport_lid:\t7\n", "what ibv_devinfo printed"},
+      {" #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]\n", "what perftest printed"},
+      {"[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\n", "what p2pBandwidthLatencyTest printed"},
+      {"nvbandwidth Version: v0.8\n", "what nvbandwidth printed"},
+      {"[CUDA Bandwidth Test] - Starting...\n", "what CUDA's sample bandwidthTest printed"},
+      {"GPU 0: NVIDIA H200 (UUID: GPU-1)\n", "what nvidia-smi -L printed"},
+      {"Machine (16GB)\n  Socket L#0\n", "what lstopo drew"},
+      {"switches:\n  S1:\n    switches:\n    - S2\nblocks:\n- switch: S2\n", "a model of topograph"},
+      {R"([{"links": [{"compounded_links": []}]}])", "what NetQ knows of a network"},
+      {"ENABLE_QCN 1\nFLOW_FILE flow.txt\n", "a configuration of ns-3 for SimAI"},
+      {"Switch\t8 \"Switch1\"\n[1]\t\"Hca1\"[1]\n\nHca\t2 \"Hca1\"\n[1]\t\"Switch1\"[1]\n", "a network for ibsim"},
       {"RingName=r0 Nodes=node[1-4]\n", "Slurm's topology of rings"},
       {R"({"system": {"(Topology) Hops between DRM devices 0 and 1": "1"}})", "what rocm-smi printed as JSON"},
       {"Collective: Alltoall\n Count  Size   Time, us   Bandwidth, GB/s\n", "what ucc_perftest printed"},
