@@ -166,6 +166,19 @@ Result<std::pair<Winners, Winners>> choose_rows(Measurements& a, Measurements& b
   return winners;
 }
 
+/// Where both files measured pairs or groups of ranks, each group's rows are its own: "broadcast 0>1".
+void name_members(Measurements& a, Measurements& b) {
+  const auto has_members = [](const Measurements& file) {
+    return std::ranges::any_of(file.rows, [](const Measurement& row) { return !row.members.empty(); });
+  };
+  if (!has_members(a) || !has_members(b)) return;
+  for (Measurements* const file : {&a, &b}) {
+    for (Measurement& row : file->rows) {
+      if (!row.members.empty()) row.collective += fmt::format(" {}", fmt::join(row.members, ">"));
+    }
+  }
+}
+
 /// Whether there is a size of one collective in both.
 bool shares_sizes(const Measurements& a, const Measurements& b) {
   return std::ranges::any_of(a.rows, [&](const Measurement& row) {
@@ -271,6 +284,7 @@ Result<ResultsComparison> compare_results(const Measurements& a, const Measureme
   Measurements right = b;
   fill_collective(left, b, result.notes);
   fill_collective(right, a, result.notes);
+  name_members(left, right);
   auto fastest = choose_rows(left, right, algorithm, result.notes);
   if (!fastest) return tl::unexpected(std::move(fastest.error()));
   note_wrong_data(a, result.notes);

@@ -56,7 +56,8 @@ inline constexpr std::string_view fastest_of_each = "best";
 /// Pairs the rows of two files by collective, size and algorithm. A row without an algorithm (nccl-tests) pairs with
 /// any algorithm that is the only one of the other file, and with the fastest at its size where there are several;
 /// "auto" also pairs with the algorithm that it chose. With an `algorithm`, only its rows are compared where a file
-/// names algorithms; with "best", the fastest of each file. Errors: invalid_input when no two rows pair or a file lacks
+/// names algorithms; with "best", the fastest of each file. Rows of pairs of ranks pair by these, too, where both files
+/// name them. Errors: invalid_input when no two rows pair or a file lacks
 /// the algorithm, saying what each file has, and when a prediction is for another number of ranks than was measured.
 Result<ResultsComparison> compare_results(const Measurements& a, const Measurements& b,
                                           const std::string& algorithm = {});

@@ -152,7 +152,8 @@ OrStop<void> ProfileCalibration::add(const Console& console, const TableSource& 
     return stop({ErrorCode::invalid_input, source.file + " is a timeline, and profiles are calibrated from tables",
                  "give what nccl-tests or run --json wrote"});
   }
-  const auto& measured = std::get<compare::Measurements>(run);
+  auto measured = std::get<compare::Measurements>(run);
+  keep_whole(measured);
   for (const compare::Measurement& row : measured.rows) {
     if (row.plan.empty()) continue;
     return stop({ErrorCode::invalid_input,

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/counted.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/jobs/plan_shown.h"
 #include "cli/output/progress.h"
@@ -44,6 +45,15 @@ Bytes predictable_size(Bytes size, const Collective& collective) {
   if (!collective.shares.empty()) return {std::max(size.count / element_size, std::int64_t{1}) * element_size};
   const std::int64_t whole = element_size * (has_root(collective.kind) ? 1 : collective.rank_count);
   return {std::max(size.count / whole * whole, size.count < whole ? element_size : whole)};
+}
+
+void keep_whole(compare::Measurements& rows) {
+  const auto is_of_all = [](const compare::Measurement& row) { return row.members.empty(); };
+  if (std::ranges::none_of(rows.rows, is_of_all)) return;
+  const auto erased = std::erase_if(rows.rows, [&](const auto& row) { return !is_of_all(row); });
+  if (erased == 0) return;
+  rows.warnings.push_back(fmt::format("{}: {} of pairs of GPUs {} left out; diagnose takes them", rows.file,
+                                      counted(erased, "row"), erased == 1 ? "is" : "are"));
 }
 
 OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_by_collective(const compare::Measurements& rows,

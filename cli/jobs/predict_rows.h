@@ -27,6 +27,9 @@ OrStop<void> check_equal(const compare::Measurements& rows, const std::string& w
 /// The nearest size below that is a whole number of elements of four bytes for every rank, and at least one element.
 Bytes predictable_size(Bytes size, const Collective& collective);
 
+/// Leaves rows of pairs of GPUs out where others are of all ranks, with a warning: a text may have both.
+void keep_whole(compare::Measurements& rows);
+
 /// The sizes of every collective. Errors: as predict_rows.
 OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_by_collective(const compare::Measurements& rows,
                                                                           const Topology& topology);

@@ -171,8 +171,9 @@ ExitCode compare_with_machine(const Console& console, const CompareFlags& flags,
   auto runs = load_runs(console, {flags.b}, flags.collective, flags.matrix);
   if (!runs)
     return runs.error().is_usage ? console.refuse_usage(runs.error().error) : console.refuse(runs.error().error);
-  const auto measured = as_table(runs->front().second, flags.b);
+  auto measured = as_table(runs->front().second, flags.b);
   if (!measured) return console.refuse(measured.error());
+  keep_whole(*measured);
   const std::string algorithm = flags.algorithm.empty() ? "nccl" : flags.algorithm;
   const auto predicted = predict_rows(console, *topology, *measured, **chosen, algorithm);
   if (!predicted) {

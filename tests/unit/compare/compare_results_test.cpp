@@ -209,5 +209,25 @@ TEST(Statistics, MediansAndQuantiles) {
   EXPECT_DOUBLE_EQ(relative_error(3, 2), 0.5);
 }
 
+TEST(CompareResults, PairsOfRanksPairByTheirMembers) {
+  const auto of_pairs = [](double there, double back) {
+    Measurement first = make_row(1024, "", there), second = make_row(1024, "", back);
+    first.members = {0, 1};
+    second.members = {1, 0};
+    return make_file("pairs", {first, second});
+  };
+  const auto result = compare_results(of_pairs(1e-3, 2e-3), of_pairs(2e-3, 1e-3));
+  ASSERT_TRUE(result) << result.error().message;
+  ASSERT_EQ(result->sizes.size(), 2U);
+  EXPECT_EQ(result->sizes[0].collective, "all_reduce 0>1");
+  EXPECT_DOUBLE_EQ(result->sizes[0].error, -0.5);
+  EXPECT_EQ(result->sizes[1].collective, "all_reduce 1>0");
+  EXPECT_DOUBLE_EQ(result->sizes[1].error, 1);
+  // A file of one pair that does not say which is held against the median of all.
+  const auto one = compare_results(of_pairs(1e-3, 3e-3), make_file("one", {make_row(1024, "", 2e-3)}));
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_DOUBLE_EQ(one->sizes.at(0).error, 0);
+}
+
 }  // namespace
 }  // namespace espalier::compare
