@@ -91,7 +91,8 @@ ProfiledRuns& CandidateRuns::profiled() {
                                   options_.element_size,
                                   options_.pacing,
                                   options_.model,
-                                  options_.circumstances.conditions};
+                                  options_.circumstances.conditions,
+                                  options_.communicators};
     profiled_ = std::make_unique<ProfiledRuns>(*topology_, *candidates_, options);
   }
   return *profiled_;

@@ -237,7 +237,11 @@ Result<double> ProfiledRuns::load_of_trees() {
 
 /// Null where NCCL's search is not known or does not decide.
 const profile::NcclChoices* ProfiledRuns::choices_of(CollectiveKind kind) {
-  std::call_once(connecting_, [&] { communicator_ = profile::communicator_of(topology_, *options_.profile.tuner); });
+  std::call_once(connecting_, [&] {
+    const profile::TunerModel& tuner = *options_.profile.tuner;
+    communicator_ = options_.communicators ? options_.communicators->find(topology_, tuner)
+                                           : profile::communicator_of(topology_, tuner);
+  });
   if (!communicator_ || !communicator_->is_held()) return nullptr;
   const std::scoped_lock lock(mutex_);
   return &choices_.try_emplace(kind, *communicator_, kind).first->second;

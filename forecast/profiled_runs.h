@@ -45,6 +45,7 @@ class ProfiledRuns : public planners::CandidateTimes {
     planners::FixedPacing pacing;
     sim::ModelKind model = sim::ModelKind::link;
     sim::Conditions conditions;
+    std::shared_ptr<profile::KnownCommunicators> communicators = nullptr;  ///< Of other machines as well; may be null.
   };
 
   /// All must outlive the runs.

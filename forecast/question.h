@@ -14,6 +14,7 @@
 #include "planners/chooser.h"
 #include "planners/packing/pruned_packing.h"
 #include "profile/costed_network.h"
+#include "profile/nccl_choices.h"
 #include "schedule/collective.h"
 #include "sim/simulate.h"
 #include "topology/topology.h"
@@ -28,6 +29,7 @@ struct RunOptions {
   sim::Circumstances circumstances;
   std::shared_ptr<const Software> profile = nullptr;  ///< Null: links alone.
   std::function<void()> on_run = {};  ///< Told before each run on links alone, by the thread that runs it.
+  std::shared_ptr<profile::KnownCommunicators> communicators = nullptr;  ///< Of many damaged machines; may be null.
 
   /// Of one run, with the costs of a setting where it runs in one; nothing is recorded.
   [[nodiscard]] sim::Options at(Bytes size, const Pacing& pacing,

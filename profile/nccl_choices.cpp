@@ -4,6 +4,9 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <utility>
+
+#include "topology/slow.h"
 
 namespace espalier::profile {
 namespace {
@@ -258,6 +261,17 @@ planners::NcclEra era_of(const TunerModel& tuner) {
 
 std::optional<planners::NcclCommunicator> communicator_of(const Topology& topology, const TunerModel& tuner) {
   return planners::make_communicator(topology, era_of(tuner));
+}
+
+std::optional<planners::NcclCommunicator> KnownCommunicators::find(const Topology& topology, const TunerModel& tuner) {
+  const std::string seen = seen_text(topology);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto known = known_.find(seen); known != known_.end()) return known->second;
+  }
+  auto found = communicator_of(topology, tuner);
+  const std::scoped_lock lock(mutex_);
+  return known_.emplace(seen, std::move(found)).first->second;
 }
 
 NcclChoices::NcclChoices(const NcclCommunicator& communicator, CollectiveKind collective)

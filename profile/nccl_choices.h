@@ -3,7 +3,10 @@
 // Tested by: tests/unit/profile/nccl_choices_test.cpp
 
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "planners/nccl/search/nccl_communicator.h"
@@ -56,5 +59,16 @@ planners::NcclEra era_of(const TunerModel& tuner);
 
 /// What NCCL sets up here, by what a profile says of its GPUs; nothing where its rules are not known to hold.
 std::optional<planners::NcclCommunicator> communicator_of(const Topology& topology, const TunerModel& tuner);
+
+/// The same for many machines under one tuner, once for all that look alike to software that reads links. Several
+/// threads may ask at once.
+class KnownCommunicators {
+ public:
+  std::optional<planners::NcclCommunicator> find(const Topology& topology, const TunerModel& tuner);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::optional<planners::NcclCommunicator>> known_;  ///< By seen_text.
+};
 
 }  // namespace espalier::profile

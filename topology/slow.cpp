@@ -105,6 +105,18 @@ Result<Topology> slow_down(const Topology& topology, std::span<const std::string
   return is_seen ? std::move(*slowed).as_altered() : std::move(*slowed).as_altered_unseen(topology);
 }
 
+std::string seen_text(const Topology& topology) {
+  std::string text;
+  for (const Node& node : topology.nodes()) {
+    text += fmt::format("{} {} {}\n", node.id, node.is_rank, node.bandwidth.bytes_per_second);
+  }
+  for (const Link& link : topology.links()) {
+    text += fmt::format("{} {} {} {}\n", link.tail.index(), link.head.index(), link.link_class,
+                        link.seen_rate().bytes_per_second);
+  }
+  return text;
+}
+
 bool has_reported(const Topology& topology) {
   return std::ranges::any_of(topology.links(), [](const Link& link) { return link.reported.bytes_per_second > 0; });
 }

@@ -19,6 +19,8 @@ namespace espalier {
 /// Errors: invalid_input, as find_parts; also for a part of zero or above one, or one that leaves no byte per second.
 Result<Topology> slow_down(const Topology& topology, std::span<const std::string> texts);
 
+/// All that software which reads links sees of a topology, as text: what it plans by that is the same where this is.
+std::string seen_text(const Topology& topology);
 /// The topology as its links are reported; its ids are the same.
 Topology as_reported(const Topology& topology);
 /// Whether that differs.

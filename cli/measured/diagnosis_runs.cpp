@@ -13,6 +13,7 @@
 #include "planners/symmetric/symmetric_plan.h"
 #include "profile/nccl_choices.h"
 #include "topology/names/group.h"
+#include "topology/slow.h"
 
 namespace espalier::cli {
 namespace {
@@ -196,13 +197,34 @@ Result<std::vector<double>> DiagnosisRuns::run_as_before(Healthy& of, const diag
   return times;
 }
 
+Result<std::shared_ptr<const planners::Candidates>> DiagnosisRuns::plan_around(const Healthy& of,
+                                                                               const diagnose::Question& question,
+                                                                               const Topology& faulty) {
+  if (!forecast::is_nccl_algorithm(question.algorithm)) {
+    auto made = plan_again(faulty, of.planned->collective, question.algorithm);
+    if (!made) return tl::unexpected(made.error());
+    return std::make_shared<const planners::Candidates>(*std::move(made));
+  }
+  const std::pair key(question, seen_text(faulty));
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto known = planned_around_.find(key);
+    if (known != planned_around_.end()) return known->second;
+  }
+  auto made = plan_again(faulty, of.planned->collective, question.algorithm);
+  if (!made) return tl::unexpected(made.error());
+  const std::scoped_lock lock(mutex_);
+  return planned_around_.emplace(key, std::make_shared<const planners::Candidates>(*std::move(made))).first->second;
+}
+
 Result<std::vector<double>> DiagnosisRuns::run_planned_around(const Healthy& of, const diagnose::Question& question,
                                                               const Topology& faulty, std::span<const Bytes> sizes) {
-  const auto candidates = plan_again(faulty, of.planned->collective, question.algorithm);
+  const auto candidates = plan_around(of, question, faulty);
   if (!candidates) return tl::unexpected(candidates.error());
   forecast::RunOptions options;
   options.profile = software_;
-  forecast::CandidateRuns runs(faulty, *candidates, options);
+  options.communicators = communicators_;
+  forecast::CandidateRuns runs(faulty, **candidates, options);
   std::vector<double> times;
   for (const Bytes size : sizes) {
     const auto run = runs.run(question.algorithm, predictable_size(size, of.planned->collective));

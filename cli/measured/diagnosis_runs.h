@@ -14,6 +14,7 @@
 #include "compare/read/measurements.h"
 #include "diagnose/question.h"
 #include "forecast/candidate_runs.h"
+#include "profile/nccl_choices.h"
 
 namespace espalier::cli {
 
@@ -79,6 +80,9 @@ class DiagnosisRuns {
   const LoadResponse& response_of(Healthy& of, const forecast::CandidateRun& run);
   Result<std::vector<double>> run_as_before(Healthy& of, const diagnose::Question& question, const Topology& faulty,
                                             std::span<const Bytes> sizes);
+  /// What is planned on such a machine, once for all that look alike to software that reads links.
+  Result<std::shared_ptr<const planners::Candidates>> plan_around(const Healthy& of, const diagnose::Question& question,
+                                                                  const Topology& faulty);
   Result<std::vector<double>> run_planned_around(const Healthy& of, const diagnose::Question& question,
                                                  const Topology& faulty, std::span<const Bytes> sizes);
   Result<std::vector<double>> run_healthy(Healthy& of, const diagnose::Question& question,
@@ -88,11 +92,14 @@ class DiagnosisRuns {
   Result<planners::Candidates> plan_again(const Topology& on, const Collective& collective,
                                           const std::string& algorithm) const;
 
-  std::mutex mutex_;  ///< Of what is kept of the healthy machine.
+  std::mutex mutex_;  ///< Of what is kept.
   const Topology& machine_;
   std::shared_ptr<const forecast::Software> software_;
   std::map<diagnose::Question, std::shared_ptr<const Planned>> planned_;
   std::map<diagnose::Question, std::unique_ptr<Healthy>> healthy_;
+  std::shared_ptr<profile::KnownCommunicators> communicators_ = std::make_shared<profile::KnownCommunicators>();
+  /// By what software sees of the machine.
+  std::map<std::pair<diagnose::Question, std::string>, std::shared_ptr<const planners::Candidates>> planned_around_;
 };
 
 }  // namespace espalier::cli

@@ -72,6 +72,7 @@ TEST(SlowDown, SoftwareReadsWhatAPartSaysOfItself) {
   EXPECT_FALSE(slot.is_seen_altered());
   // Slower again, it still says the same.
   EXPECT_EQ(link_of(slowed(slot, {"gpu0-cpu0=0.5"}), "gpu0>cpu0").seen_rate().bytes_per_second, 24'000'000'000);
+  EXPECT_EQ(seen_text(slot), seen_text(machine));
   const Topology seen = as_reported(slot);
   EXPECT_FALSE(seen.is_altered());
   EXPECT_TRUE(std::ranges::equal(seen.links(), machine.links()));
@@ -83,6 +84,7 @@ TEST(SlowDown, OfACableOfNvLinksThoseThatAreLeftAreCounted) {
   const Topology half = slowed(machine, {"gpu0-nvswitch=0.5"});
   EXPECT_EQ(link_of(half, "gpu0>nvswitch").seen_rate().bytes_per_second, 150'000'000'000);
   EXPECT_TRUE(half.is_seen_altered());
+  EXPECT_NE(seen_text(half), seen_text(machine));
   const Topology some = slowed(machine, {"gpu0-nvswitch=0.55"});  // 6.6 links.
   EXPECT_EQ(link_of(some, "gpu0>nvswitch").nominal.bytes_per_second, 165'000'000'000);
   EXPECT_EQ(link_of(some, "gpu0>nvswitch").seen_rate().bytes_per_second, 175'000'000'000);

@@ -91,5 +91,26 @@ TEST(DiagnosisRuns, WhatNoSoftwareReadsIsPlannedAsOnTheHealthyMachine) {
   EXPECT_EQ(*known, *unknown);
 }
 
+TEST(DiagnosisRuns, MachinesThatLookAlikeArePlannedOnceAndRunAsTheyAre) {
+  const std::string shipped = ESPALIER_SOURCE_DIR "/configs/";
+  const TopologyReading reading = read_topology_file(shipped + "dgx-a100.yaml");
+  const profile::ProfileReading ampere = profile::read_profile_file(shipped + "profiles/nccl-ampere.yaml");
+  ASSERT_TRUE(reading.topology && ampere.profile);
+  const auto software = std::make_shared<const forecast::Software>(
+      forecast::Software{"nccl-ampere", *ampere.profile, ampere.profile->launches.front().second, {}});
+  constexpr std::array sizes = {Bytes{1 << 20}, Bytes{1 << 26}};
+  const diagnose::Question question{"", "all_reduce", "nccl"};
+  // Of twelve NVLinks 5.4 and 5.9 are counted as six; 3 as three.
+  DiagnosisRuns remembers(*reading.topology, software);
+  for (const double rate : {0.45, 0.49, 0.25}) {
+    const diagnose::Fault fault{diagnose::Fault::Kind::slow, "gpu1-nvswitch", rate, 0, true};
+    DiagnosisRuns fresh(*reading.topology, software);
+    const auto first = fresh.predict(question, std::span(&fault, 1), sizes);
+    const auto again = remembers.predict(question, std::span(&fault, 1), sizes);
+    ASSERT_TRUE(first && again);
+    EXPECT_EQ(*first, *again) << rate;
+  }
+}
+
 }  // namespace
 }  // namespace espalier::cli
