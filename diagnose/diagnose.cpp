@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -10,7 +11,9 @@
 
 #include "base/format_units.h"
 #include "diagnose/fault_search.h"
+#include "diagnose/late_beside.h"
 #include "diagnose/pair_search.h"
+#include "diagnose/places.h"
 
 namespace espalier::diagnose {
 namespace {
@@ -76,10 +79,15 @@ std::string evidence_line(const FaultSearch& search, std::span<const Evidence> e
                      text(search.healthy()[best]), text(with.times[best]));
 }
 
-/// Times that part by less say nothing about which of two explanations is right.
-constexpr double told_apart = 0.01;
+/// Whether rows part by a per cent or less, as a root of the mean square: less than noise lets tell.
+bool measure_the_same(std::span<const double> one, std::span<const double> other) {
+  constexpr double told_apart = 0.01;
+  double sum = 0;
+  for (std::size_t row = 0; row < one.size(); ++row) sum += std::pow(std::log(one[row] / other[row]), 2);
+  return sum <= told_apart * told_apart * static_cast<double>(one.size());
+}
 
-/// One suspect for every class and kind of fault: all that speaks for it, at the rate that fits best.
+/// One suspect for every class: all that speaks for it, as the kind and at the rate that fit best.
 class Suspects {
  public:
   Suspects(const FaultSearch& search, std::span<const Evidence> evidence, std::span<const FaultClass> classes)
@@ -89,45 +97,65 @@ class Suspects {
   void add(const Hypothesis& hypothesis, double probability) {
     if (hypothesis.faults.empty()) return;
     hypotheses_.push_back(&hypothesis);
+    std::multiset<std::size_t> of;
     for (std::size_t i = 0; i < hypothesis.faults.size(); ++i) {
-      Entry& entry = entries_[{class_of(hypothesis, i), hypothesis.faults[i].kind}];
-      const bool is_second = i > 0 && class_of(hypothesis, 0) == class_of(hypothesis, i) &&
-                             hypothesis.faults[0].kind == hypothesis.faults[i].kind;
-      if (is_second) continue;
-      entry.probability += probability;
-      if (entry.best != nullptr && entry.best_probability >= probability) continue;
-      entry.best = &hypothesis;
-      entry.best_probability = probability;
-      entry.number = i;
+      if (!of.contains(class_of(hypothesis, i))) probabilities_[class_of(hypothesis, i)] += probability;
+      of.insert(class_of(hypothesis, i));
     }
+    Explanation& explanation = explanations_[of];
+    explanation.probability += probability;
+    if (explanation.best != nullptr && explanation.best_probability >= probability) return;
+    explanation.best = &hypothesis;
+    explanation.best_probability = probability;
   }
 
+  /// The most probable one, then the others of the few that leave least unexplained, then the rest.
   [[nodiscard]] std::vector<Suspect> ranked(std::size_t most) const {
-    std::vector<Suspect> suspects;
-    for (const auto& [key, entry] : entries_) suspects.push_back(describe_entry(key.first, entry));
-    std::ranges::stable_sort(suspects, std::ranges::greater(), &Suspect::probability);
+    std::vector<std::size_t> order;
     constexpr double least = 0.005;  // Shown as one per cent.
-    std::erase_if(suspects, [](const Suspect& suspect) { return suspect.probability < least; });
-    if (suspects.size() > most) suspects.resize(most);
+    for (const auto& [of, probability] : probabilities_) {
+      if (probability >= least) order.push_back(of);
+    }
+    std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t of) { return probabilities_.at(of); });
+    put_few_first(order);
+    if (order.size() > most) order.resize(most);
+    std::vector<Suspect> suspects;
+    for (const std::size_t of : order) suspects.push_back(describe_class(of));
     return suspects;
   }
 
  private:
-  struct Entry {
+  /// Faults of the same classes: of any of their parts, at any rate.
+  struct Explanation {
+    double probability = 0;
     const Hypothesis* best = nullptr;
     double best_probability = 0;
-    double probability = 0;
-    std::size_t number = 0;  ///< Of the fault in it.
   };
 
-  [[nodiscard]] Suspect describe_entry(std::size_t fault_class, const Entry& entry) const {
-    const Hypothesis& best = *entry.best;
+  /// What most likely is wrong if a part of this class is.
+  [[nodiscard]] const Hypothesis& best_with(std::size_t fault_class) const {
+    const Explanation* best = nullptr;
+    for (const auto& [of, explanation] : explanations_) {
+      if (!of.contains(fault_class)) continue;
+      if (best == nullptr || explanation.probability > best->probability) best = &explanation;
+    }
+    return *best->best;
+  }
+
+  /// Of which fault of a hypothesis this is the class.
+  [[nodiscard]] std::size_t number_in(const Hypothesis& of, std::size_t fault_class) const {
+    return class_of(of, 0) == fault_class ? 0 : 1;
+  }
+
+  [[nodiscard]] Suspect describe_class(std::size_t fault_class) const {
+    const Hypothesis& best = best_with(fault_class);
+    const std::size_t number = number_in(best, fault_class);
     Suspect suspect;
-    suspect.fault = best.faults[entry.number];
-    suspect.probability = entry.probability;
+    suspect.fault = best.faults[number];
+    suspect.probability = probabilities_.at(fault_class);
     suspect.explains = std::clamp(1 - search_.gap(best.times) / search_.gap(search_.healthy()), 0.0, 1.0);
     suspect.evidence = evidence_line(search_, evidence_, best);
-    if (best.faults.size() > 1) suspect.together_with = best.faults[1 - entry.number];
+    if (best.faults.size() > 1) suspect.together_with = best.faults[1 - number];
     if (fault_class == classes_.size()) {
       suspect.what = "rank";
       return suspect;
@@ -135,8 +163,40 @@ class Suspects {
     suspect.what = classes_[fault_class].what;
     suspect.alike = classes_[fault_class].parts;
     std::ranges::iter_swap(suspect.alike.begin(), std::ranges::find(suspect.alike, suspect.fault.part));
-    suspect.same_predictions = instead_of(best, entry.number);
+    suspect.same_predictions = instead_of(best, number);
     return suspect;
+  }
+
+  /// How probable it is that nothing but these is at fault.
+  [[nodiscard]] double held_by(std::span<const std::size_t> few) const {
+    double sum = 0;
+    for (const auto& [of, explanation] : explanations_) {
+      const auto is_held = [&](std::size_t each) { return std::ranges::find(few, each) != few.end(); };
+      if (std::ranges::all_of(of, is_held)) sum += explanation.probability;
+    }
+    return sum;
+  }
+
+  /// Who reads a list looks at its beginning: what is there together is what most likely holds all that is wrong, not
+  /// several names for one fault and none for the other.
+  void put_few_first(std::vector<std::size_t>& order) const {
+    constexpr std::size_t few = 4, considered = 12;
+    const std::size_t among = std::min(considered, order.size());
+    if (among <= few) return;
+    std::vector<std::size_t> best(order.begin(), order.begin() + few);
+    double most = held_by(best);
+    for (std::size_t b = 1; b < among; ++b) {
+      for (std::size_t c = b + 1; c < among; ++c) {
+        for (std::size_t d = c + 1; d < among; ++d) {
+          const std::array tried = {order[0], order[b], order[c], order[d]};
+          const double held = held_by(tried);
+          if (held <= most) continue;
+          most = held;
+          best.assign(tried.begin(), tried.end());
+        }
+      }
+    }
+    std::ranges::stable_partition(order, [&](std::size_t of) { return std::ranges::find(best, of) != best.end(); });
   }
 
   /// That of late ranks is none of the machine's.
@@ -155,18 +215,21 @@ class Suspects {
     return numbers;
   }
 
-  /// The parts whose faults in the place of this one, or two of them in the place of all, would measure the same.
+  /// The parts, as they are named where they are suspects, whose faults in the place of this one or of both would
+  /// measure the same.
   [[nodiscard]] std::vector<std::string> instead_of(const Hypothesis& best, std::size_t number) const {
-    std::vector<std::string> parts;
+    std::set<std::size_t> instead;
     for (const Hypothesis* other : hypotheses_) {
-      if (other == &best || !are_within(other->times, best.times, told_apart)) continue;
-      const std::vector<std::size_t> left_out = not_in(*other, best), added = not_in(best, *other);
+      if (other->faults.size() > best.faults.size() || !measure_the_same(other->times, best.times)) continue;
+      const std::vector<std::size_t> left_out = not_in(*other, best);
       if (std::ranges::find(left_out, number) == left_out.end()) continue;
       if (other->faults.size() == best.faults.size() && left_out.size() > 1) continue;  // Nothing in common.
-      for (const std::size_t i : added) {
-        const std::string& part = other->faults[i].part;
-        if (!part.empty() && std::ranges::find(parts, part) == parts.end()) parts.push_back(part);
-      }
+      for (const std::size_t i : not_in(best, *other)) instead.insert(class_of(*other, i));
+    }
+    std::vector<std::string> parts;
+    for (const std::size_t of : instead) {
+      const Hypothesis& with = best_with(of);
+      if (of < classes_.size()) parts.push_back(with.faults[number_in(with, of)].part);
     }
     return parts;
   }
@@ -175,7 +238,8 @@ class Suspects {
   std::span<const Evidence> evidence_;
   std::span<const FaultClass> classes_;
   std::vector<const Hypothesis*> hypotheses_;
-  std::map<std::pair<std::size_t, Fault::Kind>, Entry> entries_;
+  std::map<std::size_t, double> probabilities_;                     ///< By class: that it is at fault.
+  std::map<std::multiset<std::size_t>, Explanation> explanations_;  ///< By all classes that are at fault.
 };
 
 std::vector<std::string> untouched_kinds(const FaultSearch& search, std::span<const FaultClass> classes) {
@@ -202,6 +266,15 @@ Result<Diagnosis> diagnose(std::span<const Evidence> evidence, std::span<const F
   if (posteriors_of(all).front() < surely_healthy) {
     if (options.on_step) options.on_step("pairs");
     search.refine_planned_around();
+    if (!options.estimate) {
+      constexpr std::ptrdiff_t not_single = 2;  // The healthy machine and late ranks.
+      std::vector<Hypothesis> singles(all.begin() + not_single, all.end());
+      all.resize(not_single);
+      const auto predict_all = [&](std::span<Hypothesis> each) { search.simulate_anew(each, 1); };
+      std::ranges::move(in_every_place(classes, std::move(singles), options.max_places, predict_all),
+                        std::back_inserter(all));
+    }
+    std::ranges::move(find_late_beside(search, classes, options), std::back_inserter(all));
     std::ranges::move(PairSearch(search, classes, options).find(), std::back_inserter(all));
   }
   const std::vector<double> posteriors = posteriors_of(all);

@@ -360,19 +360,23 @@ Hypothesis FaultSearch::late_hypothesis() const {
   return late;
 }
 
-/// Seconds of each row by what curves say; with two faults about as slow as the slower one alone makes it.
-std::vector<double> FaultSearch::expected_times(const Hypothesis& hypothesis, std::span<const double> rates) const {
+/// Seconds of each row by what curves say.
+std::vector<double> FaultSearch::expected_times(const Hypothesis& hypothesis, std::span<const double> rates,
+                                                Together rule) const {
   std::vector<double> times;
   for (std::size_t row = 0; row < measured_.size(); ++row) {
-    double longest = 0;
-    for (std::size_t i = 0; i < rates.size(); ++i)
-      longest = std::max(longest, hypothesis.curves[i]->time(row, rates[i]));
-    times.push_back(longest);
+    double longest = 0, product = healthy_[row];
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      const double alone = hypothesis.curves[i]->time(row, rates[i]);
+      longest = std::max(longest, alone);
+      product *= alone / healthy_[row];
+    }
+    times.push_back(rule == Together::slower ? longest : product);
   }
   return times;
 }
 
-Hypothesis FaultSearch::explain_by(std::vector<const Curve*> curves, double prior) const {
+Hypothesis FaultSearch::explain_by(std::vector<const Curve*> curves, double prior, Together rule) const {
   Hypothesis found{std::move(curves), {}, prior, 0, {}};
   constexpr double step = 0.01;
   std::vector<std::vector<double>> tried;
@@ -385,7 +389,7 @@ Hypothesis FaultSearch::explain_by(std::vector<const Curve*> curves, double prio
   std::vector<double> each;
   double best = -std::numeric_limits<double>::infinity();
   for_each_choice(tried, [&](std::span<const double> rates) {
-    std::vector<double> times = expected_times(found, rates);
+    std::vector<double> times = expected_times(found, rates, rule);
     each.push_back(log_likelihood(times));
     if (each.back() <= best) return;
     best = each.back();
@@ -451,10 +455,9 @@ std::vector<Fault> FaultSearch::faults_beside(const Hypothesis& hypothesis) cons
 }
 
 void FaultSearch::simulate_anew(std::span<Hypothesis> hypotheses, int rounds) const {
-  run_parallel(hypotheses.size(), threads_, [&](std::size_t i) {
-    simulate_once(hypotheses[i]);
-    improve_rates_of(hypotheses[i], rounds);
-  });
+  run_parallel(hypotheses.size(), threads_, [&](std::size_t i) { simulate_once(hypotheses[i]); });
+  std::ranges::stable_sort(hypotheses, std::ranges::greater(), posterior);
+  improve_rates(likely(hypotheses, hypotheses.size()), rounds);
   std::ranges::stable_sort(hypotheses, std::ranges::greater(), posterior);
 }
 

@@ -2,6 +2,7 @@
 
 // Tested by: tests/unit/diagnose/diagnose_test.cpp
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -38,6 +39,12 @@ struct Hypothesis {
   std::vector<double> times;  ///< With the best rates.
 };
 
+/// What two faults may do to a row, as far as curves say.
+enum class Together : std::uint8_t {
+  slower,   ///< It takes as long as the slower one alone makes it.
+  product,  ///< It takes as many times longer as both together: one of them is on the way of all.
+};
+
 /// The logarithm of what is measured and it together; the larger, the likelier.
 double posterior(const Hypothesis& hypothesis);
 
@@ -70,7 +77,8 @@ class FaultSearch {
   /// two.
   [[nodiscard]] std::pair<double, double> best_of_two(const Curve& curve) const;
   /// With the rates that fit best by the curves.
-  [[nodiscard]] Hypothesis explain_by(std::vector<const Curve*> curves, double prior) const;
+  [[nodiscard]] Hypothesis explain_by(std::vector<const Curve*> curves, double prior,
+                                      Together rule = Together::slower) const;
   /// Puts what is predicted in the place of what curves say, and moves rates for so many rounds, on all threads; then
   /// sorts them.
   void simulate_anew(std::span<Hypothesis> hypotheses, int rounds) const;
@@ -95,7 +103,8 @@ class FaultSearch {
   [[nodiscard]] std::optional<std::vector<double>> probe(const std::string& part) const;
   [[nodiscard]] Hypothesis healthy_hypothesis() const;
   [[nodiscard]] Hypothesis late_hypothesis() const;
-  [[nodiscard]] std::vector<double> expected_times(const Hypothesis& hypothesis, std::span<const double> rates) const;
+  [[nodiscard]] std::vector<double> expected_times(const Hypothesis& hypothesis, std::span<const double> rates,
+                                                   Together rule = Together::slower) const;
   void simulate_once(Hypothesis& hypothesis) const;
   void improve_rates_of(Hypothesis& hypothesis, int rounds) const;
   void refine(Curve& curve) const;

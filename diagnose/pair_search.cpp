@@ -13,7 +13,7 @@ namespace espalier::diagnose {
 namespace {
 
 constexpr std::array screened_rates = {0.85, 0.7, 0.6, 0.5, 0.42, 0.35, 0.3, 0.25, 0.2, 0.14, 0.09};
-constexpr std::size_t max_fitted = 32;                 ///< Pairs whose likelihood is taken.
+constexpr std::size_t max_fitted = 48;                 ///< Pairs whose likelihood is taken.
 constexpr std::size_t max_improved = 8;                ///< Whose rates are predicted anew.
 constexpr std::size_t max_firsts = 8, max_beside = 6;  ///< Faults to begin with, and what is tried beside each.
 constexpr std::size_t max_kept = 6;                    ///< Faults of pairs that are kept.
@@ -48,14 +48,16 @@ PairSearch::Logarithms PairSearch::tabulate(const Curve& curve) const {
 }
 
 /// Of the rates that fit best, by squares; a row that is far off says no more than one that is off.
-double PairSearch::score_of(const Logarithms& one, const Logarithms& other) const {
+double PairSearch::score_of(const Logarithms& one, const Logarithms& other, Together rule) const {
   constexpr double off = 0.05, max_off = 16;  // What noise and the rule may leave; the square of how many times that.
   double best = std::numeric_limits<double>::infinity();
   for (const std::vector<double>& first : one) {
     for (const std::vector<double>& second : other) {
       double sum = 0;
       for (std::size_t row = 0; row < first.size() && sum < best; ++row) {
-        const double parted = (std::log(search_.measured()[row]) - std::max(first[row], second[row])) / off;
+        const double both = rule == Together::slower ? std::max(first[row], second[row])
+                                                     : first[row] + second[row] - std::log(search_.healthy()[row]);
+        const double parted = (std::log(search_.measured()[row]) - both) / off;
         sum += std::min(parted * parted, max_off);
       }
       best = std::min(best, sum);
@@ -80,8 +82,10 @@ std::vector<PairSearch::Pair> PairSearch::screen() const {
   for (std::size_t i = 0; i < curves.size(); ++i) {
     for (std::size_t j = i; j < curves.size(); ++j) {
       if (!may_be_together(curves[i], curves[j])) continue;
-      const double score = score_of(tables[i], tables[j]);
-      pairs.push_back({&curves[i], &curves[j], score + std::log(curves[i].prior * curves[j].prior)});
+      const double prior = std::log(curves[i].prior * curves[j].prior);
+      for (const Together rule : {Together::slower, Together::product}) {
+        pairs.push_back({&curves[i], &curves[j], score_of(tables[i], tables[j], rule) + prior, rule});
+      }
     }
   }
   std::ranges::stable_sort(pairs, std::ranges::greater(), &Pair::score);
@@ -146,8 +150,8 @@ std::vector<Hypothesis> PairSearch::fit() const {
   const std::vector<Pair> screened = screen();
   std::vector<Hypothesis> fitted(screened.size());
   run_parallel(screened.size(), options_.threads, [&](std::size_t i) {
-    const auto& [one, other, score] = screened[i];
-    fitted[i] = search_.explain_by({one, other}, prior_of_two * one->prior * other->prior);
+    const auto& [one, other, score, rule] = screened[i];
+    fitted[i] = search_.explain_by({one, other}, prior_of_two * one->prior * other->prior, rule);
     set_known(fitted[i]);
   });
   std::ranges::stable_sort(fitted, std::ranges::greater(), posterior);
@@ -156,6 +160,7 @@ std::vector<Hypothesis> PairSearch::fit() const {
 
 std::vector<Hypothesis> PairSearch::beside(const Curve& kept, const Fault& fault, std::span<const double> alone,
                                            std::span<const double> ratios) const {
+  enum class Rule : std::uint8_t { slower, slower_by_ratios, product };
   const double over_kept = fault.kind == Fault::Kind::gone ? 0 : -std::log(static_cast<double>(screened_rates.size()));
   std::vector<Hypothesis> found;
   for (const Curve& curve : search_.curves()) {
@@ -164,11 +169,15 @@ std::vector<Hypothesis> PairSearch::beside(const Curve& kept, const Fault& fault
     std::vector<double> each;
     double best = -std::numeric_limits<double>::infinity();
     for (const double rate : rates_of(curve)) {
-      for (const bool is_plain : {true, false}) {
-        if (!is_plain && ratios.empty()) continue;
+      for (const Rule rule : {Rule::slower, Rule::slower_by_ratios, Rule::product}) {
+        if (rule == Rule::slower_by_ratios && ratios.empty()) continue;
         std::vector<double> times;
         for (std::size_t row = 0; row < alone.size(); ++row) {
-          times.push_back(std::max(alone[row], curve.time(row, rate)) * (is_plain ? 1 : ratios[row]));
+          const double other_alone = curve.time(row, rate);
+          const double longer = rule == Rule::product ? std::min(alone[row], other_alone) / search_.healthy()[row]
+                                : rule == Rule::slower_by_ratios ? ratios[row]
+                                                                 : 1;
+          times.push_back(std::max(alone[row], other_alone) * longer);
         }
         each.push_back(search_.log_likelihood(times));
         if (each.back() <= best) continue;
@@ -251,6 +260,39 @@ std::vector<Hypothesis> PairSearch::substitutes(std::span<const Hypothesis> foun
   return all;
 }
 
+/// The curve of a part's class for such a fault, of the part itself where there is one.
+const Curve* PairSearch::curve_of(const std::string& part, const Fault& like) const {
+  const Curve* found = nullptr;
+  for (const Curve& curve : search_.curves()) {
+    const std::vector<std::string>& parts = classes_[curve.fault_class].parts;
+    const bool is_like = curve.fault.kind == like.kind;
+    if (!is_like || std::ranges::find(parts, part) == parts.end()) continue;
+    if (curve.fault.part == part) return &curve;
+    if (found == nullptr) found = &curve;
+  }
+  return found;
+}
+
+/// The likeliest pairs with what meets a part in its place, as slow: what slows a GPU down slows its cables.
+std::vector<Hypothesis> PairSearch::with_neighbours() const {
+  std::vector<Hypothesis> all;
+  if (!options_.neighbours) return all;
+  for (const Hypothesis& pair : std::span(found_).first(std::min(max_placed, found_.size()))) {
+    if (!needs_both(pair)) continue;
+    for (const std::size_t i : {0U, 1U}) {
+      for (const std::string& part : options_.neighbours(pair.faults[i].part)) {
+        const Curve* const curve = curve_of(part, pair.faults[i]);
+        if (curve == nullptr || part == pair.faults[1 - i].part) continue;
+        Hypothesis& other = all.emplace_back(pair);
+        other.prior *= curve->prior / pair.curves[i]->prior;
+        other.curves[i] = curve;
+        other.faults[i].part = part;
+      }
+    }
+  }
+  return all;
+}
+
 std::vector<Hypothesis> PairSearch::untried(std::vector<Hypothesis> pairs, std::size_t max) {
   std::ranges::stable_sort(pairs, std::ranges::greater(), posterior);
   std::erase_if(pairs, [&, used = std::size_t{0}](const Hypothesis& pair) mutable {
@@ -289,6 +331,7 @@ std::vector<Hypothesis> PairSearch::find() {
     if (posterior(found_.front()) < before + little) break;
   }
   try_out(place(found_, max_placed), options_.max_pairs);
+  try_out(with_neighbours(), options_.max_pairs / 2);
   search_.improve_rates(likely(found_, max_improved), 3);
   return found_;
 }

@@ -32,6 +32,7 @@ class PairSearch {
     const Curve* one = nullptr;
     const Curve* other = nullptr;
     double score = 0;
+    Together rule = Together::slower;
   };
   /// By rate: the logarithm of each row's time.
   using Logarithms = std::vector<std::vector<double>>;
@@ -39,7 +40,7 @@ class PairSearch {
   using Key = std::pair<std::set<std::pair<std::string, Fault::Kind>>, bool>;
 
   [[nodiscard]] Logarithms tabulate(const Curve& curve) const;
-  [[nodiscard]] double score_of(const Logarithms& one, const Logarithms& other) const;
+  [[nodiscard]] double score_of(const Logarithms& one, const Logarithms& other, Together rule) const;
   [[nodiscard]] bool may_be_together(const Curve& one, const Curve& other) const;
   [[nodiscard]] std::vector<Pair> screen() const;
   /// The pairs that curves say fit best, sorted.
@@ -58,6 +59,8 @@ class PairSearch {
   [[nodiscard]] std::vector<Hypothesis> places_of(const Hypothesis& pair) const;
   [[nodiscard]] std::vector<Hypothesis> place(std::vector<Hypothesis> pairs, std::size_t max_kinds) const;
   [[nodiscard]] bool needs_both(const Hypothesis& pair) const;
+  [[nodiscard]] const Curve* curve_of(const std::string& part, const Fault& like) const;
+  [[nodiscard]] std::vector<Hypothesis> with_neighbours() const;
   /// The likeliest, so many at most, of what was not tried before.
   [[nodiscard]] std::vector<Hypothesis> untried(std::vector<Hypothesis> pairs, std::size_t max);
   /// Predicts what was not tried, and puts it with what was found.

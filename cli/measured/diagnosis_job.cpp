@@ -12,6 +12,7 @@
 
 #include "base/parallel.h"
 #include "cli/output/progress.h"
+#include "topology/cables.h"
 #include "topology/names/group.h"
 
 namespace espalier::cli {
@@ -96,7 +97,7 @@ std::vector<std::shared_ptr<const forecast::Software>> launches_of(
 /// much longer. A row that takes longer than predicted may show a fault, and says no more the longer it takes; none
 /// makes a row shorter.
 double gap_with(const DiagnosisTables& tables, std::span<const double> predicted, double delay) {
-  constexpr double max_longer = 0.4;
+  constexpr double max_longer = 0.1;
   double gap = 0;
   auto time = predicted.begin();
   for (const diagnose::Evidence& each : tables.evidence) {
@@ -182,7 +183,7 @@ Result<std::unique_ptr<DiagnosisRuns>> runs_that_fit(const Console& console, con
   double min_gap = gap_with(tables, times->front(), 0);
   for (std::size_t i = 1; i < launches.size(); ++i) {
     const double gap = gap_with(tables, (*times)[i], 0);
-    constexpr double far_better = 4;
+    constexpr double far_better = 2;
     if (gap >= min_gap || gap > far_better * min_late) continue;
     min_gap = gap;
     std::swap(best, launches[i]);
@@ -193,6 +194,19 @@ Result<std::unique_ptr<DiagnosisRuns>> runs_that_fit(const Console& console, con
     console.note(fmt::format("calls start as of {}, which fits better than {}", best->software()->shown, given->shown));
   }
   return std::move(best);
+}
+
+/// The cables of a node, the nodes of a cable; of a class of links nothing.
+std::vector<std::string> neighbours_of(const Topology& machine, const std::string& part) {
+  std::vector<std::string> found;
+  const NodeId node = machine.find_node(part);
+  for (const Cable& cable : find_cables(machine)) {
+    const Link& link = machine.link(cable.there);
+    std::string name = cable_name(machine, cable);
+    if (name == part) return {machine.node(link.tail).id, machine.node(link.head).id};
+    if (!node.is_none() && (link.tail == node || link.head == node)) found.push_back(std::move(name));
+  }
+  return found;
 }
 
 /// What tells the first suspect from the parts that measure the same.
@@ -276,6 +290,8 @@ Result<Diagnosed> diagnose_tables(const Console& console, const Topology& machin
     }
     return diagnose::find_fault_classes(faulty);
   };
+  options.max_places = std::max<std::size_t>(12, options.max_places / boxes);
+  options.neighbours = [&](const std::string& part) { return neighbours_of(machine, part); };
   options.on_step = [&](const std::string& what) { progress.step(what); };
   auto diagnosis = diagnose::diagnose(tables.evidence, diagnose::find_fault_classes(tables.tested), predict, options);
   if (!diagnosis) return tl::unexpected(diagnosis.error());

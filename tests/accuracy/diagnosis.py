@@ -26,23 +26,33 @@ NOISE, SHOWS, VISIBLE = 0.02, 0.03, 5
 CRITERIA = ("a row by 3 %", "all rows by 5 sigma")
 
 
+class Fault:
+    """One thing that is wrong: a part, as words of the command line, or a rank that is so many seconds late."""
+
+    def __init__(self, kind, part=None, words=(), delay=0.0):
+        self.kind, self.part, self.words, self.delay = kind, part, list(words), delay
+
+    def is_named(self, first, suspects):
+        """Whether one of the first suspects is it, is of its class, or says of such a one that it would measure the same."""
+        if self.kind == "late":
+            return any(suspect["kind"] == "late" for suspect in first)
+        names = [name for suspect in first for name in (suspect["part"], *suspect["same_predictions"])]
+        return any(self.part in suspect["alike"] and suspect["part"] in names for suspect in suspects)
+
+
 class Trial:
-    """One machine with one fault, and what is said of it."""
+    """One machine with one fault or two, and what is said of it."""
 
     def __init__(self, options, folder, machine, seed):
         self.espalier, self.folder, self.machine = options.espalier, folder, machine
         self.random = random.Random(seed)
-        self.other, self.delay = None, 0.0
+        kinds = options.kinds.split(",")
         if options.faults == 2:
             self.kind = "two"
-            self.damage_two_parts()
-            return
-        self.part, self.damage = None, []
-        self.kind = self.random.choice(options.kinds.split(","))
-        if self.kind in ("slow", "gone"):
-            self.damage_a_part()
-        elif self.kind == "late":
-            self.delay = 10 ** self.random.uniform(-4.3, -2.5)
+            self.faults = self.two_faults([kind for kind in kinds if kind != "none"])
+        else:
+            self.kind = self.random.choice(kinds)
+            self.faults = [] if self.kind == "none" else [self.fault(self.kind)]
 
     def run(self, *arguments):
         done = subprocess.run([self.espalier, "--json", *arguments], capture_output=True, text=True, check=False)
@@ -51,23 +61,38 @@ class Trial:
     def failures(self):
         return self.run("topo", "degrade", self.machine, "all_reduce", "--bound-only")["failures"]
 
-    def damage_two_parts(self):
-        """Parts that are not alike, where the machine has such, both slow."""
+    def two_faults(self, kinds):
+        """Of parts that are not alike, where the machine has such; one rank at most is late."""
+        drawn = [self.random.choice(kinds) for _ in range(2)]
+        if drawn == ["late", "late"]:
+            drawn[1] = "slow"
         failures = self.failures()
-        one, other = self.random.sample(failures, 2) if len(failures) > 1 else failures * 2
-        self.part, self.other = self.random.choice(one["alike"]), self.random.choice(other["alike"])
-        self.damage = [word for part in (self.part, self.other) for word in ("--slow", f"{part}={self.random.uniform(0.25, 0.6):.3f}")]
+        places = self.random.sample(failures, 2) if len(failures) > 1 else failures * 2
+        return [self.fault(kind, place["alike"]) for kind, place in zip(drawn, places)]
 
-    def damage_a_part(self):
-        failures = self.failures()
-        whole = ("switch", "pcie", "cpu")  # Without one of these ranks are cut off, as a rule.
-        names = [name for failure in failures for name in failure["alike"] if self.kind == "slow" or failure["of"] not in whole]
-        self.part = self.random.choice(names)
+    def fault(self, kind, parts=None):
+        if kind == "late":
+            return Fault(kind, delay=10 ** self.random.uniform(-4.3, -2.5))
+        if parts is None:
+            whole = ("switch", "pcie", "cpu")  # Without one of these ranks are cut off, as a rule.
+            parts = [name for failure in self.failures() for name in failure["alike"] if kind == "slow" or failure["of"] not in whole]
+        part = self.random.choice(parts)
         rate = self.random.uniform(0.25, 0.75)
-        self.damage = ["--slow", f"{self.part}={rate:.3f}"] if self.kind == "slow" else ["--without", self.part]
+        return Fault(kind, part, ["--slow", f"{part}={rate:.3f}"] if kind == "slow" else ["--without", part])
 
-    def simulate(self, collective, damage):
-        return self.run("simulate", self.machine, collective, "-a", "nccl", "-b", "64K", "-e", "1G", "-f", "4", *damage)
+    def text(self):
+        late = [f"late by {fault.delay * 1e6:.0f} us" for fault in self.faults if fault.kind == "late"]
+        return " ".join(self.words(self.faults) + late) or self.kind
+
+    def words(self, faults):
+        return [word for fault in faults for word in fault.words]
+
+    def simulate(self, collective, faults):
+        """The table of a collective with these faults; None where it does not run."""
+        made = self.run("simulate", self.machine, collective, "-a", "nccl", "-b", "64K", "-e", "1G", "-f", "4", *self.words(faults))
+        for row in made["results"] if made else []:
+            row["time"] += sum(fault.delay for fault in faults)
+        return made
 
     def tables(self):
         """As measure, made once for each folder."""
@@ -75,40 +100,37 @@ class Trial:
         if not known.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             files, shows = self.measure()
-            known.write_text(json.dumps({"machine": self.machine, "kind": self.kind, "damage": self.damage, "files": list(map(str, files)), "shows": shows}))
+            known.write_text(json.dumps({"machine": self.machine, "kind": self.kind, "damage": self.words(self.faults), "files": list(map(str, files)), "shows": shows,
+                                         "parts": [[fault.kind, fault.part, fault.delay] for fault in self.faults]}))
         trial = json.loads(known.read_text())
         return trial["files"], dict(zip(CRITERIA, trial["shows"]))
 
     def measure(self):
-        """The tables' files; none where the collective does not run with that fault. Whether the fault shows, by each criterion; of two the less plain."""
-        faults = 2 if self.other else 1
-        files, most, squares = [], [SHOWS + 1 if self.kind == "late" else 0] * faults, [VISIBLE**2 if self.kind == "late" else 0] * faults
+        """The tables' files; none where the collective does not run with that fault. Whether each fault shows, by each criterion."""
+        files = []
+        most, squares = [0.0] * len(self.faults), [0.0] * len(self.faults)
         for collective in COLLECTIVES:
-            healthy, faulty = self.simulate(collective, []), self.simulate(collective, self.damage)
-            if faulty is None:
+            faulty = self.simulate(collective, self.faults)
+            less = [self.simulate(collective, [other for other in self.faults if other is not fault]) for fault in self.faults]
+            if faulty is None or None in less:
                 return [], [False] * len(CRITERIA)
-            less = [self.simulate(collective, damage) for damage in (self.damage[:2], self.damage[2:]) if self.other]
-            for number, (before, row) in enumerate(zip(healthy["results"], faulty["results"])):
-                befores = [simulated["results"][number]["time"] for simulated in less] or [before["time"]]
-                most = [max(old, abs(row["time"] / time - 1)) for old, time in zip(most, befores)]
-                squares = [old + (math.log(row["time"] / time) / NOISE) ** 2 for old, time in zip(squares, befores)]
-                row["time"] = (row["time"] + self.delay) * math.exp(self.random.gauss(0, NOISE))
+            for number, row in enumerate(faulty["results"]):
+                ratios = [row["time"] / simulated["results"][number]["time"] for simulated in less]
+                most = [max(old, abs(ratio - 1)) for old, ratio in zip(most, ratios)]
+                squares = [old + (math.log(ratio) / NOISE) ** 2 for old, ratio in zip(squares, ratios)]
+                row["time"] *= math.exp(self.random.gauss(0, NOISE))
             files.append(pathlib.Path(self.folder, f"{collective}.json"))
             files[-1].write_text(json.dumps(faulty))
-        return files, [min(most) > SHOWS, min(squares) >= VISIBLE**2]
+        return files, [min(most, default=0) > SHOWS, min(squares, default=0) >= VISIBLE**2]
 
     def is_right(self, diagnosis, shows):
         suspects = diagnosis["suspects"]
         if not shows or not suspects:
             return not shows and not suspects
-        first = suspects[0]
-        if self.kind == "late":
-            return first["kind"] == "late"
-        if self.other:
-            named = [name for suspect in suspects[:4] for name in (*suspect["alike"], *suspect["same_predictions"])]
-            return self.part in named and self.other in named
-        return any(self.part in suspect["alike"] and (suspect is first or suspect["part"] in first["same_predictions"])
-                   for suspect in suspects)
+        if self.kind == "two":
+            return all(fault.is_named(suspects[:4], suspects) for fault in self.faults)
+        [fault] = self.faults
+        return fault.is_named(suspects[:1], suspects)
 
 
 def try_all(options, folder):
@@ -132,7 +154,7 @@ def try_all(options, folder):
                 wrong_by.append(criterion)
         if wrong_by:
             said = "failed" if diagnosis is None else [(s["part"], s["kind"], round(s["probability"], 2)) for s in diagnosis["suspects"][:4]]
-            print(f"seed {seed}: {trial.machine} {' '.join(trial.damage) or trial.kind}: {said} (wrong by {', '.join(wrong_by)})", flush=True)
+            print(f"seed {seed}: {trial.machine} {trial.text()}: {said} (wrong by {', '.join(wrong_by)})", flush=True)
     return tried, right
 
 

@@ -142,6 +142,48 @@ TEST(Diagnose, TwoFaultsAreAmongTheFirst) {
   EXPECT_GE(both, all * 85 / 100) << "of " << all;
 }
 
+TEST(Diagnose, ALateRankBesideASlowPart) {
+  int both = 0, all = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto part = [&] { return static_cast<double>(random() % 1000) / 1000; };
+    // 50 us and more on 22 us at the least size; the part's rate counts at the largest ones.
+    const Fault slow{Fault::Kind::slow, "b", 0.25 + 0.4 * part(), 0, false};
+    const Fault late{Fault::Kind::late, {}, 1, 50e-6 + 500e-6 * part(), false};
+    const Diagnosis diagnosis = diagnosed(measure(std::array{slow, late}, seed));
+    ++all;
+    const auto first = std::span(diagnosis.suspects).first(std::min<std::size_t>(4, diagnosis.suspects.size()));
+    const bool has_late = std::ranges::any_of(first, [](const Suspect& suspect) { return suspect.what == "rank"; });
+    const bool has_slow = std::ranges::any_of(first, [](const Suspect& suspect) { return suspect.fault.part == "b"; });
+    both += has_late && has_slow ? 1 : 0;
+  }
+  EXPECT_GE(both, all * 85 / 100) << "of " << all;
+}
+
+TEST(Diagnose, TheFirstFourHoldWhatIsLikeliestTogether) {
+  // One fault has four names, which no row tells apart; the other one has its own.
+  const auto alike = [](const Question& question, std::span<const Fault> faults, std::span<const Bytes> sizes) {
+    std::vector<Fault> renamed(faults.begin(), faults.end());
+    for (Fault& fault : renamed) fault.part = fault.part.substr(0, 1);
+    return predict(question, renamed, sizes);
+  };
+  std::vector<FaultClass> all;
+  for (const char* part : {"a", "a2", "a3", "a4", "c"}) all.push_back({{part}, "cable", true});
+  int both = 0;
+  constexpr int tables = 10;
+  for (std::uint64_t seed = 0; seed < tables; ++seed) {
+    const std::array faults = {Fault{Fault::Kind::slow, "a", 0.35, 0, false},
+                               Fault{Fault::Kind::slow, "c", 0.3, 0, false}};
+    const std::vector<Evidence> evidence = measure(faults, seed);
+    const auto diagnosis = diagnose(evidence, all, alike);
+    ASSERT_TRUE(diagnosis);
+    const auto first = std::span(diagnosis->suspects).first(std::min<std::size_t>(4, diagnosis->suspects.size()));
+    const bool has_c = std::ranges::any_of(first, [](const Suspect& suspect) { return suspect.fault.part == "c"; });
+    both += has_c ? 1 : 0;
+  }
+  EXPECT_GE(both, tables - 1);
+}
+
 TEST(Diagnose, WithEstimatesFewArePredicted) {
   const Fault fault{Fault::Kind::slow, "b", 0.5, 0, false};
   const std::vector<Evidence> evidence = measure(std::span(&fault, 1), 3);
