@@ -242,6 +242,22 @@ class Suspects {
   std::map<std::multiset<std::size_t>, Explanation> explanations_;  ///< By all classes that are at fault.
 };
 
+/// Predicts the likeliest estimates, and where these leave more than noise what the software knows of.
+void look_for_known(FaultSearch& search, const DiagnoseOptions& options, std::vector<Hypothesis>& all) {
+  constexpr double noise = 0.03;  // Per row.
+  const double explained = noise * noise * static_cast<double>(search.measured().size());
+  const std::size_t max_anew = options.max_known / 2;
+  all = search.find_singles(max_anew);
+  for (const Fault::Kind kind : {Fault::Kind::gone, Fault::Kind::slow}) {
+    const Hypothesis& best = *std::ranges::max_element(all, {}, posterior);
+    if (options.max_known == 0 || search.gap(best.times) < explained) return;
+    if (options.on_step)
+      options.on_step(kind == Fault::Kind::gone ? "parts that are gone" : "slow parts that are known");
+    search.add_known(kind, options.max_known);
+    all = search.find_singles(max_anew);
+  }
+}
+
 std::vector<std::string> untouched_kinds(const FaultSearch& search, std::span<const FaultClass> classes) {
   std::set<std::size_t> touched;
   for (const Curve& curve : search.curves()) touched.insert(curve.fault_class);
@@ -261,11 +277,16 @@ Result<Diagnosis> diagnose(std::span<const Evidence> evidence, std::span<const F
   if (options.on_step) options.on_step("the healthy machine");
   if (const auto started = search.start(); !started) return tl::unexpected(started.error());
   search.add_classes(options.on_step);
-  std::vector<Hypothesis> all = search.find_singles();
+  constexpr std::size_t max_anew = 6;
+  std::vector<Hypothesis> all = search.find_singles(options.estimate ? 0 : max_anew);
   constexpr double surely_healthy = 0.9;  // As far as one fault goes.
   if (posteriors_of(all).front() < surely_healthy) {
+    if (options.estimate) {
+      look_for_known(search, options, all);
+    } else {
+      search.refine_planned_around();
+    }
     if (options.on_step) options.on_step("pairs");
-    search.refine_planned_around();
     if (!options.estimate) {
       constexpr std::ptrdiff_t not_single = 2;  // The healthy machine and late ranks.
       std::vector<Hypothesis> singles(all.begin() + not_single, all.end());

@@ -50,6 +50,7 @@ struct DiagnoseOptions {
   /// About what `predict` would say of slow parts that nobody knows of, at next to no cost; empty: there is none. With
   /// it only those are considered, beside late ranks, and few are predicted: for machines on which that takes long.
   Predict estimate = {};
+  std::size_t max_known = 0;  ///< With estimates, of how many classes faults that software knows of are predicted.
   /// The classes of the machine and these tests once it has this fault: which parts are alike beside it.
   std::function<std::vector<FaultClass>(const Fault&)> classes_with = {};
   std::size_t max_pairs = 40;   ///< Of faults in their places, that are predicted.

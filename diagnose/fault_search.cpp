@@ -13,8 +13,6 @@ namespace {
 
 /// Where curves are simulated, the one that shows most first. Between them times follow the reciprocal rate.
 constexpr std::array slow_rates = {0.25, 0.5, 0.75};
-/// The same where planning for each rate takes long. The slower a part, the sooner its plan is another one.
-constexpr std::array first_rates = {0.25, 0.5};
 constexpr double min_rate = 0.05, max_rate = 0.99;
 
 /// Where likelihoods are taken: any part of the rate may be left.
@@ -24,13 +22,10 @@ std::vector<double> rates_to_try(double step) {
   return rates;
 }
 
-constexpr double seen = 0.004;   ///< A row that changes by less does not show a fault.
-constexpr double alike = 0.003;  ///< Predictions that part by less are the same.
+constexpr double seen = 0.004;  ///< A row that changes by less does not show a fault.
 
 /// Before anything is measured: half of the tables are of healthy machines.
 constexpr double prior_healthy = 0.5, prior_single = 0.4, prior_late = 0.03;
-constexpr double prior_of_gone = 0.15;           ///< Of a class's, that parts are gone and not only slow.
-constexpr double prior_of_planned_around = 0.4;  ///< That the software knows what is slow.
 
 /// How often a part of a kind is what is wrong, beside a cable.
 double weight_of(const std::string& what) {
@@ -153,12 +148,13 @@ Result<void> FaultSearch::start() {
   return {};
 }
 
-std::optional<Curve> FaultSearch::make_curve(Curve curve, std::span<const double> rates, const Curve* like) const {
+std::optional<Curve> FaultSearch::make_curve(const Predict& by, Curve curve, std::span<const double> rates,
+                                             const Curve* like) const {
   curve.rates = {1};
   curve.times = {healthy_};
   for (const double rate : rates) {
     curve.fault.rate = rate;
-    auto times = ask_all(estimate_ ? estimate_ : predict_, std::span(&curve.fault, 1));
+    auto times = ask_all(by, std::span(&curve.fault, 1));
     if (!times) return std::nullopt;  // Such a machine does not run the collective; it would have been told.
     curve.rates.insert(curve.rates.begin() + 1, rate);
     curve.times.insert(curve.times.begin() + 1, *std::move(times));
@@ -167,7 +163,7 @@ std::optional<Curve> FaultSearch::make_curve(Curve curve, std::span<const double
     if (like == nullptr) continue;
     std::vector<double> same;
     for (std::size_t row = 0; row < healthy_.size(); ++row) same.push_back(like->time(row, rate));
-    if (are_within(curve.times.back(), same, alike)) return std::nullopt;
+    if (are_within(curve.times.back(), same, same_within)) return std::nullopt;
   }
   return curve;
 }
@@ -219,16 +215,22 @@ std::vector<std::pair<std::string, double>> FaultSearch::places_in(const FaultCl
   return found;
 }
 
-std::vector<Curve> FaultSearch::curves_of(std::size_t number) const {
-  const FaultClass& of = classes_[number];
+double FaultSearch::prior_of_class(std::size_t number) const {
   double all = 0;
   for (const FaultClass& each : classes_) all += weight_of(each.what) * static_cast<double>(each.parts.size());
-  const double prior = prior_single * weight_of(of.what) * static_cast<double>(of.parts.size()) / all;
+  const FaultClass& of = classes_[number];
+  return prior_single * weight_of(of.what) * static_cast<double>(of.parts.size()) / all;
+}
+
+std::vector<Curve> FaultSearch::curves_of(std::size_t number) const {
+  const FaultClass& of = classes_[number];
+  const double prior = prior_of_class(number);
   std::vector<Curve> curves;
   for (const auto& [part, share] : places_in(of)) {
     const auto add = [&](Fault fault, double of_place, std::span<const double> rates, const Curve* like) {
       fault.part = part;
-      auto made = make_curve({number, std::move(fault), {}, {}, prior * share * of_place}, rates, like);
+      Curve curve{number, std::move(fault), {}, {}, prior * share * of_place};
+      auto made = make_curve(estimate_ ? estimate_ : predict_, std::move(curve), rates, like);
       if (made) curves.push_back(*made);
       return made;
     };
@@ -461,14 +463,12 @@ void FaultSearch::simulate_anew(std::span<Hypothesis> hypotheses, int rounds) co
   std::ranges::stable_sort(hypotheses, std::ranges::greater(), posterior);
 }
 
-std::vector<Hypothesis> FaultSearch::find_singles() const {
+std::vector<Hypothesis> FaultSearch::find_singles(std::size_t max_predicted) const {
   std::vector<Hypothesis> singles;
   for (const Curve& curve : curves_) singles.push_back(explain_by({&curve}, curve.prior));
   std::ranges::stable_sort(singles, std::ranges::greater(), posterior);
-  if (!estimate_) {
-    constexpr std::size_t anew = 6;
-    simulate_anew(likely(singles, anew), 2);
-  }
+  simulate_anew(likely(singles, max_predicted), 2);
+  std::ranges::stable_sort(singles, std::ranges::greater(), posterior);
   std::vector<Hypothesis> all = {healthy_hypothesis(), late_hypothesis()};
   std::ranges::move(singles, std::back_inserter(all));
   return all;

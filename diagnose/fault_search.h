@@ -2,6 +2,7 @@
 
 // Tested by: tests/unit/diagnose/diagnose_test.cpp
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,6 +16,12 @@
 #include "diagnose/question.h"
 
 namespace espalier::diagnose {
+
+inline constexpr double prior_of_gone = 0.15;           ///< Of a class's, that parts are gone and not only slow.
+inline constexpr double prior_of_planned_around = 0.4;  ///< That the software knows what is slow.
+inline constexpr double same_within = 0.003;            ///< Predictions that part by less are the same.
+/// Where curves are simulated if planning for each rate takes long. The slower a part, the sooner its plan is another.
+inline constexpr std::array first_rates = {0.25, 0.5};
 
 /// What one kind of fault of one class makes of all measured times, by what is left of the rate.
 struct Curve {
@@ -66,11 +73,14 @@ class FaultSearch {
   /// Every fault of every class whose effect is seen at all; at more rates where it fits. `on_class` is told a part of
   /// each, one at a time.
   void add_classes(const std::function<void(const std::string&)>& on_class);
+  /// With estimates: parts that are gone, or slow ones that are planned around, of so many classes at most, predicted.
+  /// Hypotheses so far refer to no curve any more.
+  void add_known(Fault::Kind kind, std::size_t max_classes);
   /// Predicts faults that are planned around at more rates, for pairs: a single one that may take any of many steps
   /// fits noise too well.
   void refine_planned_around();
-  /// The healthy machine, late ranks and single faults.
-  [[nodiscard]] std::vector<Hypothesis> find_singles() const;
+  /// The healthy machine, late ranks and single faults, of which the likeliest, so many at most, are predicted anew.
+  [[nodiscard]] std::vector<Hypothesis> find_singles(std::size_t max_predicted) const;
   /// Seconds of all rows with these faults. Errors: those of predict.
   [[nodiscard]] Result<std::vector<double>> predict_all(std::span<const Fault> faults) const;
   /// The rate at which most rows are as the curve says, and how badly the others fit: of a fault that may be one of
@@ -95,7 +105,15 @@ class FaultSearch {
  private:
   [[nodiscard]] Result<std::vector<double>> ask_all(const Predict& predict, std::span<const Fault> faults) const;
   /// Nothing where it cannot run or shows in no row; nor where its first rate's times are those of `like`.
-  [[nodiscard]] std::optional<Curve> make_curve(Curve curve, std::span<const double> rates, const Curve* like) const;
+  [[nodiscard]] std::optional<Curve> make_curve(const Predict& by, Curve curve, std::span<const double> rates,
+                                                const Curve* like) const;
+  [[nodiscard]] double prior_of_class(std::size_t number) const;
+  /// Such a fault of this class that the software knows of; nothing where it is far from the largest row of a series,
+  /// or the same as where the software does not know.
+  [[nodiscard]] std::optional<Curve> known_of(std::size_t number, Fault::Kind kind) const;
+  /// The largest row of every series.
+  [[nodiscard]] std::optional<std::vector<double>> largest_with(const Fault& fault) const;
+  [[nodiscard]] bool is_near_largest(const Fault& fault) const;
   [[nodiscard]] std::vector<Curve> curves_of(std::size_t number) const;
   /// Parts of a class in each of which a fault shows in another way: plans use what a symmetry makes the same unlike
   /// (a tree has a root). With each the part of the class that it stands for.

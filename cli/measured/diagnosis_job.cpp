@@ -280,7 +280,11 @@ Result<Diagnosed> diagnose_tables(const Console& console, const Topology& machin
     return runs.estimate(question, faults, sizes);
   };
   const bool is_large = machine.rank_count() > max_simulated_ranks;
-  if (is_large) options.estimate = estimate;
+  if (is_large) {
+    options.estimate = estimate;
+    constexpr std::size_t known_times_ranks = 512;  // Eight classes of 64 ranks in some seconds, none of 1,024.
+    options.max_known = known_times_ranks / machine.rank_count();
+  }
   options.classes_with = [&](const diagnose::Fault& fault) {
     std::vector<Topology> faulty;
     for (const Topology& tested : tables.tested) {

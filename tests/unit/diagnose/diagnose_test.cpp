@@ -201,6 +201,30 @@ TEST(Diagnose, WithEstimatesFewArePredicted) {
   EXPECT_TRUE(names(diagnosis->suspects, "b", 0.5));
 }
 
+TEST(Diagnose, WithEstimatesWhatIsGoneIsPredicted) {
+  const Predict estimate = [](const Question& question, std::span<const Fault> faults, std::span<const Bytes> sizes) {
+    if (!faults.empty() && faults.front().is_planned_around) {
+      return Result<std::vector<double>>(fail(ErrorCode::unsupported, "what is planned around is not estimated"));
+    }
+    return predict(question, faults, sizes);
+  };
+  const Fault gone{Fault::Kind::gone, "d", 1, 0, true};
+  const std::vector<Evidence> evidence = measure(std::span(&gone, 1), 3);
+  DiagnoseOptions options;
+  options.estimate = estimate;
+  const auto gone_d = [](const Diagnosis& diagnosis) {
+    return std::ranges::any_of(diagnosis.suspects, [](const Suspect& suspect) {
+      return suspect.fault.part == "d" && suspect.fault.kind == Fault::Kind::gone;
+    });
+  };
+  const auto without = diagnose(evidence, classes(), predict, options);
+  options.max_known = 4;
+  const auto with = diagnose(evidence, classes(), predict, options);
+  ASSERT_TRUE(without && with);
+  EXPECT_FALSE(gone_d(*without));
+  EXPECT_TRUE(gone_d(*with));
+}
+
 TEST(Diagnose, ProbabilitiesAreSuch) {
   const Fault fault{Fault::Kind::slow, "b", 0.5, 0, false};
   const Diagnosis diagnosis = diagnosed(measure(std::span(&fault, 1), 3));

@@ -39,7 +39,7 @@ TEST(Places, AClassFitsAsWellAsItsBestPart) {
   FaultSearch search(std::span(&evidence, 1), classes, as_above, none, 1, 0);
   ASSERT_TRUE(search.start());
   search.add_classes({});
-  std::vector<Hypothesis> all = search.find_singles();
+  std::vector<Hypothesis> all = search.find_singles(6);
   std::vector<Hypothesis> singles(all.begin() + 2, all.end());
   double prior = 0;
   for (const Hypothesis& each : singles) prior += each.prior;
