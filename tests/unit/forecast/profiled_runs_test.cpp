@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -10,6 +11,7 @@
 #include "planners/planner.h"
 #include "profile/read_profile.h"
 #include "tests/support/forecast/run_nccl.h"
+#include "topology/generate/generate.h"
 #include "topology/names/group.h"
 #include "topology/slow.h"
 #include "topology/without.h"
@@ -78,6 +80,23 @@ TEST(CandidateRuns, WhereOnlyNcclIsThereWhatItPicksIsChosen) {
   EXPECT_EQ(choice->candidate, picked->candidate);
   EXPECT_EQ(choice->run.elapsed.count, picked->report.elapsed.count);
   EXPECT_EQ(choice->trials.size(), candidates.made.size());
+}
+
+// 1,024 ranks store a part of each shard for both rings, 1,025 deal whole shards to them: a size alike for both takes
+// as long on each hop.
+TEST(ProfiledRuns, RingsThatShardsAreDealtToTakeAsLong) {
+  const auto seconds_per_hop = [](std::int64_t ranks) {
+    const Topology topology = *generate_ring({.ranks = ranks});
+    const auto nccl = planners::nccl_planners();
+    const auto ring = std::ranges::find(nccl, "nccl/ring", &planners::Planner::name);
+    const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_gather), {ring, 1});
+    ProfiledRuns runs(topology, candidates, {plain_profile(), {{1'000'000}}, {}, 4, {}, sim::ModelKind::link, {}});
+    const auto run = runs.run("nccl/ring", {ranks << 20});
+    EXPECT_TRUE(run) << run.error().message;
+    return run ? run->report.elapsed.seconds() / static_cast<double>(ranks - 1) : 0;
+  };
+  const double in_parts = seconds_per_hop(1024);
+  EXPECT_NEAR(seconds_per_hop(1025), in_parts, 0.01 * in_parts);
 }
 
 TEST(ProfiledRuns, RingIsItsClosedForm) {
