@@ -27,7 +27,7 @@ class RocmReader {
     for (const TextLine& line : lines_of(text)) {
       const auto words = words_of_tool(line);
       if (words.empty()) continue;
-      if (words[0].text.starts_with("==")) {
+      if (is_title(words[0])) {
         table_ = line.text.find("Hops between") != std::string_view::npos        ? &hops_
                  : line.text.find("Link Type between") != std::string_view::npos ? &types_
                  : line.text.find("Weight between") != std::string_view::npos    ? &weights_
@@ -53,12 +53,14 @@ class RocmReader {
   }
 
  private:
+  /// Of a table: rocm-smi underlines it, a tool of RCCL that prints the same tables writes it bold.
+  static bool is_title(const Word& word) { return word.text.starts_with("==") || word.text.starts_with("**"); }
+
   /// The words from the first on that the tool printed: a launcher may have put a label before them.
   static std::vector<Word> words_of_tool(const TextLine& line) {
     auto words = TextLine{without_label(line.text), line.number}.words();
     const auto begins = [](const Word& word) {
-      return word.text.starts_with("==") || word.text == "GPU" || word.text.starts_with("GPU[") ||
-             number_behind(word.text, "GPU");
+      return is_title(word) || word.text == "GPU" || word.text.starts_with("GPU[") || number_behind(word.text, "GPU");
     };
     words.erase(words.begin(), std::ranges::find_if(words, begins));
     return words;
@@ -94,7 +96,8 @@ class RocmReader {
                      "copy the whole of what was printed");
     }
     for (const Word& word : words) {
-      const bool is_type = word.text == "XGMI" || word.text == "PCIE" || word.text == "0" || word.text == "N/A";
+      const bool is_type =
+          word.text == "XGMI" || word.text == "PCIE" || word.text == "0" || word.text == "X" || word.text == "N/A";
       if (table_ == &types_ && &word != &words[0] && !is_type) {
         return fail_cell(line, word, "types of links are XGMI and PCIE");
       }

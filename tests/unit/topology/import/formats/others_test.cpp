@@ -303,6 +303,14 @@ TEST(RocmTopology, TypesOfLinksAloneAreRead) {
   EXPECT_EQ(links(pair, "gpu1", "cpu0"), "1 x 15.75 GB/s pcie");
 }
 
+TEST(RocmTopology, TablesAsAToolOfRcclPrintsThem) {
+  const std::string tables =
+      "**Link Type between two GPUs**\n      GPU0        GPU1\nGPU0  X           XGMI\nGPU1  XGMI        X\n\n"
+      "**Hops between two GPUs**\n      GPU0        GPU1\nGPU0  X           1\nGPU1  1           X\n\n"
+      "**Weight between two GPUs**\n      GPU0        GPU1\nGPU0  X           15\nGPU1  15          X\n";
+  EXPECT_EQ(links(import_good({tables}).topology, "gpu0", "gpu1"), "1 x 50 GB/s xgmi");
+}
+
 TEST(RocmTopology, TablesOfManyGpusAreReadToTheirEnd) {
   // A box of MI300X cut in parts of a die (CPX) is 64 GPUs: the types begin 80 KiB down.
   const std::string text =
