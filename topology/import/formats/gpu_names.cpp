@@ -74,11 +74,18 @@ class NameReader {
     }
   }
 
+  /// Whether it is the other name or the beginning of it: nvidia-smi's table ends long ones in "...".
+  static bool is_cut_of(std::string_view cut, std::string_view whole) {
+    return cut == whole || (cut.ends_with("...") && whole.starts_with(cut.substr(0, cut.size() - 3)));
+  }
+
   /// Only what a generation is known of: other lines have such a form, too.
   void add(std::int64_t gpu, const std::string& name) {
     if (find_generation(name) == nullptr) return;
     const auto [known, is_new] = names_.emplace(gpu, name);
-    if (!is_new && known->second != name) contradicted_.insert(gpu);
+    if (is_new || is_cut_of(name, known->second)) return;
+    if (!is_cut_of(known->second, name)) contradicted_.insert(gpu);
+    known->second = name;
   }
 
   std::map<std::int64_t, std::string> names_;

@@ -28,6 +28,11 @@ TEST(GpuNames, AreReadAsToolsPrintThem) {
   EXPECT_EQ(gpu_names_in("Device: 1, NVIDIA RTX A6000, pciBusID: 4b, pciDeviceID: 0, pciDomainID:0\n"),
             (Names{{1, "NVIDIA RTX A6000"}}));
   EXPECT_EQ(gpu_names_in("Device 2: NVIDIA GH200 480GB (00000009:01:00)\n"), (Names{{2, "NVIDIA GH200 480GB"}}));
+  // nvidia-smi's table cuts names that others print whole.
+  const std::string cut = "|   0  Tesla V100-SXM2...  Off  | 00000000:1B:00.0 Off |\n",
+                    whole = "GPU 0: Tesla V100-SXM2-16GB\n";
+  EXPECT_EQ(gpu_names_in(cut + whole), (Names{{0, "Tesla V100-SXM2-16GB"}}));
+  EXPECT_EQ(gpu_names_in(whole + cut), (Names{{0, "Tesla V100-SXM2-16GB"}}));
   // Two machines below each other.
   EXPECT_EQ(gpu_names_in("GPU 0: NVIDIA H100 PCIe\nGPU 0: NVIDIA L40S\nGPU 1: NVIDIA L40S\n"),
             (Names{{1, "NVIDIA L40S"}}));
