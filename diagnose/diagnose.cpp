@@ -79,13 +79,8 @@ std::string evidence_line(const FaultSearch& search, std::span<const Evidence> e
                      text(search.healthy()[best]), text(with.times[best]));
 }
 
-/// Whether rows part by a per cent or less, as a root of the mean square: less than noise lets tell.
-bool measure_the_same(std::span<const double> one, std::span<const double> other) {
-  constexpr double told_apart = 0.01;
-  double sum = 0;
-  for (std::size_t row = 0; row < one.size(); ++row) sum += std::pow(std::log(one[row] / other[row]), 2);
-  return sum <= told_apart * told_apart * static_cast<double>(one.size());
-}
+/// Explanations whose likelihoods part by less, as logarithms, are told apart by no row: by what is likely beforehand.
+constexpr double told_apart = 1;
 
 /// One suspect for every class: all that speaks for it, as the kind and at the rate that fit best.
 class Suspects {
@@ -215,12 +210,13 @@ class Suspects {
     return numbers;
   }
 
-  /// The parts, as they are named where they are suspects, whose faults in the place of this one or of both would
-  /// measure the same.
+  /// The parts, as they are named where they are suspects, whose faults in the place of this one or of both make what
+  /// was measured as likely.
   [[nodiscard]] std::vector<std::string> instead_of(const Hypothesis& best, std::size_t number) const {
+    const double least = search_.log_likelihood(best.times) - told_apart;
     std::set<std::size_t> instead;
     for (const Hypothesis* other : hypotheses_) {
-      if (other->faults.size() > best.faults.size() || !measure_the_same(other->times, best.times)) continue;
+      if (other->faults.size() > best.faults.size() || search_.log_likelihood(other->times) < least) continue;
       const std::vector<std::size_t> left_out = not_in(*other, best);
       if (std::ranges::find(left_out, number) == left_out.end()) continue;
       if (other->faults.size() == best.faults.size() && left_out.size() > 1) continue;  // Nothing in common.

@@ -19,7 +19,7 @@ struct Suspect {
   Fault fault;                                ///< At the rate or delay that fits best.
   std::string what;                           ///< "nic", "nvlink4 cable", "rank".
   std::vector<std::string> alike;             ///< Parts that the measurements do not tell from it, with it.
-  std::vector<std::string> same_predictions;  ///< First parts of other classes whose faults would measure the same.
+  std::vector<std::string> same_predictions;  ///< Parts of other classes whose faults make what was measured as likely.
   double probability = 0;                     ///< That it is at fault, alone or with another.
   double explains = 0;                        ///< Of the sum of squared gaps, what is gone with it; 0 to 1.
   std::optional<Fault> together_with;         ///< Where two faults explain more than this one alone.
