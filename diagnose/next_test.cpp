@@ -118,15 +118,18 @@ std::optional<std::size_t> max_left(const Proposed& test, const Question& questi
 }  // namespace
 
 std::optional<NextTest> find_next_test(const Topology& machine, std::span<const std::string> parts, const Fault& fault,
-                                       const Question& like, Bytes size, const Predict& predict) {
+                                       const Question& like, Bytes size, const Predict& predict,
+                                       std::size_t max_predicted) {
   const std::set<std::string> of_interest(parts.begin(), parts.end());
   std::optional<NextTest> best;
+  std::size_t predicted = 0;
   for (const Proposed& test : propose(machine, of_interest)) {
     const auto is_beaten = [&](std::size_t left) {
       return left >= of_interest.size() ||
              (best && std::pair(best->left, best->ranks) <= std::pair(left, test.ranks.size()));
     };
     if (is_beaten(test.min_left)) continue;  // Whatever is predicted, which may take long.
+    if (predicted++ == max_predicted) break;
     Question question = like;
     question.ranks = ranks_text(machine, test.ranks);
     const auto left = max_left(test, question, size, fault, predict);

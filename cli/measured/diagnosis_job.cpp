@@ -211,7 +211,7 @@ std::vector<std::string> neighbours_of(const Topology& machine, const std::strin
 
 /// What tells the first suspect from the parts that measure the same.
 std::optional<diagnose::NextTest> next_test_for(const Topology& machine, const diagnose::Diagnosis& diagnosis,
-                                                const diagnose::Predict& predict) {
+                                                const diagnose::Predict& predict, bool is_large) {
   if (diagnosis.suspects.empty()) return std::nullopt;
   const diagnose::Suspect& first = diagnosis.suspects.front();
   std::vector<std::string> parts = first.alike;
@@ -220,7 +220,8 @@ std::optional<diagnose::NextTest> next_test_for(const Topology& machine, const d
   diagnose::Fault fault = first.fault;
   diagnose::Question like = diagnosis.worst->question;
   const Bytes size = diagnosis.worst->points[diagnosis.worst_point].size;
-  return diagnose::find_next_test(machine, parts, fault, like, size, predict);
+  constexpr std::size_t max_of_large = 2, max_of_small = 12;  // To plan on half of many ranks takes long.
+  return diagnose::find_next_test(machine, parts, fault, like, size, predict, is_large ? max_of_large : max_of_small);
 }
 
 }  // namespace
@@ -300,7 +301,7 @@ Result<Diagnosed> diagnose_tables(const Console& console, const Topology& machin
   auto diagnosis = diagnose::diagnose(tables.evidence, diagnose::find_fault_classes(tables.tested), predict, options);
   if (!diagnosis) return tl::unexpected(diagnosis.error());
   Diagnosed diagnosed{runs.software(), *std::move(diagnosis), {}, find_too_fast(tables, runs)};
-  diagnosed.next_test = next_test_for(machine, diagnosed.diagnosis, is_large ? estimate : predict);
+  diagnosed.next_test = next_test_for(machine, diagnosed.diagnosis, is_large ? estimate : predict, is_large);
   return diagnosed;
 }
 

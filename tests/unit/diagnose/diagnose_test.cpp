@@ -281,6 +281,7 @@ groups:
   EXPECT_EQ(test->left, 4U);
   EXPECT_EQ(test->ranks, 4U);
   EXPECT_EQ(asked.size(), 1U);  // No other test leaves fewer, whatever it would take.
+  EXPECT_FALSE(find_next_test(machine, cables, half, {"", "all_reduce", "ring"}, {1 << 20}, slowest, 0));
 }
 
 }  // namespace
