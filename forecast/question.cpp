@@ -30,8 +30,10 @@ void keep_named(planners::Candidates& candidates, const std::vector<std::string>
     candidates.refused.push_back(
         {name, {ErrorCode::unsupported, "no packing called " + name + " is worth having here", help}});
   }
-  std::erase_if(candidates.made,
-                [&](const planners::Candidate& candidate) { return !contains(algorithms, candidate.planner); });
+  std::erase_if(candidates.made, [&](const planners::Candidate& candidate) {
+    const bool is_of_nccl = contains(algorithms, "nccl") && is_nccl_algorithm(candidate.planner);
+    return !is_of_nccl && !contains(algorithms, candidate.planner);
+  });
 }
 
 /// How many planners at once: where every pair of many ranks has a block of its own, each takes gigabytes.

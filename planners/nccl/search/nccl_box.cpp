@@ -202,13 +202,20 @@ class NcclBoxMaker {
     connect_both(place, parent, BoxLink::Kind::pcie, rate);
   }
 
-  /// The rate of a NIC's port: of its cables, or else that of its slot.
-  void add_nic(NodeId nic, std::uint32_t parent, float slot) {
-    const std::uint32_t place = place_[nic.index()] = add(Kind::nic);
-    double port = 0;
-    for (const LinkId id : topology_.out_links(nic)) {
-      if (kind_of(topology_, id) == LinkKind::network) port += nominal_rate(topology_, id);
+  [[nodiscard]] double network_rate(NodeId of) const {
+    double rate = 0;
+    for (const LinkId id : topology_.out_links(of)) {
+      if (kind_of(topology_, id) == LinkKind::network) rate += nominal_rate(topology_, id);
     }
+    return rate;
+  }
+
+  /// The rate of a NIC's port: of its cables, or that of its slot where the file says nothing of a network. A port
+  /// without a cable is not active among others that are, and NCCL leaves it out.
+  void add_nic(NodeId nic, std::uint32_t parent, float slot) {
+    const double port = network_rate(nic);
+    if (port <= 0 && box_.is_inter_) return;
+    const std::uint32_t place = place_[nic.index()] = add(Kind::nic);
     add_net(place, port > 0 ? static_cast<float>(port) : slot, card_of(nic));
     connect_both(place, parent, BoxLink::Kind::pcie, node_is_processor(parent) ? no_limit : slot);
   }
@@ -261,10 +268,7 @@ class NcclBoxMaker {
   /// GPUs whose cables lead to the network themselves have a NIC of their own.
   void add_direct_nets() {
     for (const NodeId rank : ranks_) {
-      double port = 0;
-      for (const LinkId id : topology_.out_links(rank)) {
-        if (kind_of(topology_, id) == LinkKind::network) port += nominal_rate(topology_, id);
-      }
+      const double port = network_rate(rank);
       if (port <= 0) continue;
       const std::uint32_t nic = add(Kind::nic);
       add_net(nic, static_cast<float>(port), node(rank).id);

@@ -71,6 +71,24 @@ TEST(NcclFound, ALostCableLeavesFewerChannels) {
   EXPECT_LT(rate_of(found_rings(*without(machine, names), on_v100)), rate_of(found_rings(machine, on_v100)));
 }
 
+/// A port without a cable is not active, and NCCL leaves such NICs out.
+TEST(NcclFound, ANicWithoutItsCableIsNone) {
+  const Topology machine = shipped("dgx-a100-x2");
+  const std::vector<std::string> nic = {"box0.nic0"}, cable = {"box0.nic0-rail0"};
+  const auto whole = make_communicator(machine, on_a100),
+             without_nic = make_communicator(*without(machine, nic), on_a100),
+             without_cable = make_communicator(*without(machine, cable), on_a100);
+  ASSERT_TRUE(whole && without_nic && without_cable);
+  const auto orders_of = [](const NcclCommunicator& made) {
+    std::vector<std::vector<Rank>> orders;
+    for (const NcclRing& ring : made.rings) orders.push_back(ring.order);
+    return orders;
+  };
+  EXPECT_EQ(without_cable->ring.channels, without_nic->ring.channels);
+  EXPECT_EQ(orders_of(*without_cable), orders_of(*without_nic));
+  EXPECT_NE(orders_of(*whole), orders_of(*without_nic));
+}
+
 /// NCCL plans for what its parts say of themselves: a slow NIC changes nothing that it does.
 TEST(NcclFound, WhatIsSlowUnseenLeavesThePlanAsItWas) {
   const Topology machine = shipped("aws-p4d-x2");
