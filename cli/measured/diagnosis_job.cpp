@@ -97,7 +97,7 @@ std::vector<std::shared_ptr<const forecast::Software>> launches_of(
 /// much longer. A row that takes longer than predicted may show a fault, and says no more the longer it takes; none
 /// makes a row shorter.
 double gap_with(const DiagnosisTables& tables, std::span<const double> predicted, double delay) {
-  constexpr double max_longer = 0.1;
+  constexpr double max_longer = 0.4;
   double gap = 0;
   auto time = predicted.begin();
   for (const diagnose::Evidence& each : tables.evidence) {
@@ -183,7 +183,7 @@ Result<std::unique_ptr<DiagnosisRuns>> runs_that_fit(const Console& console, con
   double min_gap = gap_with(tables, times->front(), 0);
   for (std::size_t i = 1; i < launches.size(); ++i) {
     const double gap = gap_with(tables, (*times)[i], 0);
-    constexpr double far_better = 2;
+    constexpr double far_better = 4;
     if (gap >= min_gap || gap > far_better * min_late) continue;
     min_gap = gap;
     std::swap(best, launches[i]);
