@@ -18,13 +18,22 @@
 namespace espalier::diagnose {
 namespace {
 
-/// The probability of each hypothesis; they sum to 1.
-std::vector<double> posteriors_of(const std::vector<Hypothesis>& all) {
+std::vector<double> logarithms_of(const std::vector<Hypothesis>& all) {
   std::vector<double> logarithms;
   for (const Hypothesis& each : all) logarithms.push_back(each.log_evidence + std::log(each.prior));
-  const double sum = log_mean(logarithms) + std::log(static_cast<double>(all.size()));
-  for (double& each : logarithms) each = std::exp(each - sum);
   return logarithms;
+}
+
+double log_evidence_of(const std::vector<Hypothesis>& all) {
+  return log_mean(logarithms_of(all)) + std::log(static_cast<double>(all.size()));
+}
+
+/// The probability of each hypothesis; they sum to 1.
+std::vector<double> posteriors_of(const std::vector<Hypothesis>& all) {
+  std::vector<double> each = logarithms_of(all);
+  const double sum = log_evidence_of(all);
+  for (double& of : each) of = std::exp(of - sum);
+  return each;
 }
 
 struct Place {
@@ -298,6 +307,7 @@ Result<Diagnosis> diagnose(std::span<const Evidence> evidence, std::span<const F
 
   Diagnosis diagnosis;
   diagnosis.probability_healthy = posteriors.front();
+  diagnosis.log_evidence = log_evidence_of(all);
   const std::size_t worst = worst_row(search);
   diagnosis.factor = search.measured()[worst] / search.healthy()[worst];
   const Place place = place_of(evidence, worst);

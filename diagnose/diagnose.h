@@ -32,6 +32,7 @@ struct Diagnosis {
 
   Verdict verdict = Verdict::as_predicted;
   double probability_healthy = 1;
+  double log_evidence = 0;          ///< Of all explanations together: it compares descriptions of one machine.
   double factor = 1;                ///< Measured over predicted on the healthy machine, where they part most.
   const Evidence* worst = nullptr;  ///< Of which series that is, and
   std::size_t worst_point = 0;      ///< at which point.

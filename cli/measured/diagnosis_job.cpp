@@ -160,11 +160,11 @@ Result<std::vector<std::vector<double>>> predict_healthy(const DiagnosisTables& 
   return times;
 }
 
-/// How calls were started, where the command line does not say: as fits best what was measured. A launch is no fault;
-/// but it is no explanation either where a rank that comes late to the given one fits far better.
-Result<std::unique_ptr<DiagnosisRuns>> runs_that_fit(const Console& console, const Topology& machine,
-                                                     const DiagnosisTables& tables,
-                                                     const std::shared_ptr<const forecast::Software>& given) {
+/// How calls may have been started, where the command line does not say: as fits best what was measured on a machine
+/// without faults, and first as given where a rank that comes late to that fits about as well. A launch is no fault;
+/// but it is no explanation either where a late rank fits far better.
+Result<Launches> runs_that_fit(const Topology& machine, const DiagnosisTables& tables,
+                               const std::shared_ptr<const forecast::Software>& given) {
   Launches launches;
   for (const auto& software : launches_of(given)) {
     launches.push_back(launches.empty() ? std::make_unique<DiagnosisRuns>(machine, software)
@@ -179,21 +179,27 @@ Result<std::unique_ptr<DiagnosisRuns>> runs_that_fit(const Console& console, con
   for (double delay = first; delay < last; delay *= ratio) {
     min_late = std::min(min_late, gap_with(tables, times->front(), delay));
   }
-  std::unique_ptr<DiagnosisRuns>& best = launches.front();
+  std::size_t best = 0;
   double min_gap = gap_with(tables, times->front(), 0);
   for (std::size_t i = 1; i < launches.size(); ++i) {
     const double gap = gap_with(tables, (*times)[i], 0);
-    constexpr double far_better = 4;
-    if (gap >= min_gap || gap > far_better * min_late) continue;
+    if (gap >= min_gap) continue;
     min_gap = gap;
-    std::swap(best, launches[i]);
+    best = i;
   }
-  if (best->software() != given) {
-    launches.resize(1);
-    if (const auto all = predict_healthy(tables, launches, false); !all) return tl::unexpected(all.error());
-    console.note(fmt::format("calls start as of {}, which fits better than {}", best->software()->shown, given->shown));
+  // Diagnosing twice takes twice as long: on many ranks the sums of squares decide alone.
+  constexpr double far_better = 4;
+  const double surely = is_large ? far_better : far_better * far_better;
+  Launches fitting;
+  const bool may_be_given = best == 0 || min_gap > (is_large ? far_better * min_late : min_late / far_better);
+  if (may_be_given) fitting.push_back(std::move(launches.front()));
+  if (best != 0 && min_gap <= surely * min_late && (!is_large || !may_be_given)) {
+    fitting.push_back(std::move(launches[best]));
   }
-  return std::move(best);
+  if (fitting.back()->software() != given) {
+    if (const auto all = predict_healthy(tables, fitting, false); !all) return tl::unexpected(all.error());
+  }
+  return fitting;
 }
 
 /// The cables of a node, the nodes of a cable; of a class of links nothing.
@@ -222,6 +228,56 @@ std::optional<diagnose::NextTest> next_test_for(const Topology& machine, const d
   const Bytes size = diagnosis.worst->points[diagnosis.worst_point].size;
   constexpr std::size_t max_of_large = 2, max_of_small = 12;  // To plan on half of many ranks takes long.
   return diagnose::find_next_test(machine, parts, fault, like, size, predict, is_large ? max_of_large : max_of_small);
+}
+
+/// With the calls started in one way.
+Result<Diagnosed> diagnose_as_started(DiagnosisRuns& runs, const Topology& machine, const DiagnosisTables& tables,
+                                      Progress& progress) {
+  const diagnose::Predict predict = [&](const diagnose::Question& question, std::span<const diagnose::Fault> faults,
+                                        std::span<const Bytes> sizes) { return runs.predict(question, faults, sizes); };
+  diagnose::DiagnoseOptions options;
+  options.threads = usable_threads();
+  // What a prediction takes grows with the square of the ranks: past one box there are fewer.
+  constexpr std::size_t ranks_of_box = 8;
+  const std::size_t boxes = std::max<std::size_t>(1, machine.rank_count() / ranks_of_box);
+  options.max_pairs = std::max<std::size_t>(8, options.max_pairs / boxes);
+  options.max_dense = std::max<std::size_t>(4, options.max_dense / boxes);
+  const diagnose::Predict estimate = [&](const diagnose::Question& question, std::span<const diagnose::Fault> faults,
+                                         std::span<const Bytes> sizes) {
+    return runs.estimate(question, faults, sizes);
+  };
+  const bool is_large = machine.rank_count() > max_simulated_ranks;
+  if (is_large) {
+    options.estimate = estimate;
+    constexpr std::size_t known_times_ranks = 512;  // Eight classes of 64 ranks in some seconds, none of 1,024.
+    options.max_known = known_times_ranks / machine.rank_count();
+  }
+  options.classes_with = [&](const diagnose::Fault& fault) {
+    std::vector<Topology> faulty;
+    for (const Topology& tested : tables.tested) {
+      auto with = diagnose::with_faults(tested, std::span(&fault, 1));
+      if (!with) return std::vector<diagnose::FaultClass>();
+      faulty.push_back(*std::move(with));
+    }
+    return diagnose::find_fault_classes(faulty);
+  };
+  options.max_places = std::max<std::size_t>(12, options.max_places / boxes);
+  options.neighbours = [&](const std::string& part) { return neighbours_of(machine, part); };
+  options.on_step = [&](const std::string& what) { progress.step(what); };
+  auto diagnosis = diagnose::diagnose(tables.evidence, diagnose::find_fault_classes(tables.tested), predict, options);
+  if (!diagnosis) return tl::unexpected(diagnosis.error());
+  return Diagnosed{runs.software(), *std::move(diagnosis), {}, {}};
+}
+
+/// What tells the first suspect of a diagnosis from others.
+std::optional<diagnose::NextTest> next_test_of(const diagnose::Diagnosis& diagnosis, const Topology& machine,
+                                               DiagnosisRuns& runs) {
+  const bool is_large = machine.rank_count() > max_simulated_ranks;
+  const diagnose::Predict predict = [&](const diagnose::Question& question, std::span<const diagnose::Fault> faults,
+                                        std::span<const Bytes> sizes) {
+    return is_large ? runs.estimate(question, faults, sizes) : runs.predict(question, faults, sizes);
+  };
+  return next_test_for(machine, diagnosis, predict, is_large);
 }
 
 }  // namespace
@@ -263,46 +319,28 @@ OrStop<void> DiagnosisTables::add(const Topology& machine, const compare::Measur
 
 Result<Diagnosed> diagnose_tables(const Console& console, const Topology& machine, const DiagnosisTables& tables,
                                   const std::shared_ptr<const forecast::Software>& software) {
-  auto fitting = runs_that_fit(console, machine, tables, software);
+  auto fitting = runs_that_fit(machine, tables, software);
   if (!fitting) return tl::unexpected(fitting.error());
-  DiagnosisRuns& runs = **fitting;
-  const diagnose::Predict predict = [&](const diagnose::Question& question, std::span<const diagnose::Fault> faults,
-                                        std::span<const Bytes> sizes) { return runs.predict(question, faults, sizes); };
   Progress progress(console, "suspecting", 0);
-  diagnose::DiagnoseOptions options;
-  options.threads = usable_threads();
-  // What a prediction takes grows with the square of the ranks: past one box there are fewer.
-  constexpr std::size_t ranks_of_box = 8;
-  const std::size_t boxes = std::max<std::size_t>(1, machine.rank_count() / ranks_of_box);
-  options.max_pairs = std::max<std::size_t>(8, options.max_pairs / boxes);
-  options.max_dense = std::max<std::size_t>(4, options.max_dense / boxes);
-  const diagnose::Predict estimate = [&](const diagnose::Question& question, std::span<const diagnose::Fault> faults,
-                                         std::span<const Bytes> sizes) {
-    return runs.estimate(question, faults, sizes);
-  };
-  const bool is_large = machine.rank_count() > max_simulated_ranks;
-  if (is_large) {
-    options.estimate = estimate;
-    constexpr std::size_t known_times_ranks = 512;  // Eight classes of 64 ranks in some seconds, none of 1,024.
-    options.max_known = known_times_ranks / machine.rank_count();
+  std::optional<Diagnosed> best;
+  DiagnosisRuns* of_best = nullptr;
+  for (const auto& runs : *fitting) {
+    auto diagnosed = diagnose_as_started(*runs, machine, tables, progress);
+    if (!diagnosed) return tl::unexpected(diagnosed.error());
+    // The launch of the profile is that of most runs.
+    constexpr double prior_of_other = 0.2;
+    if (runs->software() != software) diagnosed->diagnosis.log_evidence += std::log(prior_of_other);
+    if (best && best->diagnosis.log_evidence >= diagnosed->diagnosis.log_evidence) continue;
+    best = *std::move(diagnosed);
+    of_best = runs.get();
   }
-  options.classes_with = [&](const diagnose::Fault& fault) {
-    std::vector<Topology> faulty;
-    for (const Topology& tested : tables.tested) {
-      auto with = diagnose::with_faults(tested, std::span(&fault, 1));
-      if (!with) return std::vector<diagnose::FaultClass>();
-      faulty.push_back(*std::move(with));
-    }
-    return diagnose::find_fault_classes(faulty);
-  };
-  options.max_places = std::max<std::size_t>(12, options.max_places / boxes);
-  options.neighbours = [&](const std::string& part) { return neighbours_of(machine, part); };
-  options.on_step = [&](const std::string& what) { progress.step(what); };
-  auto diagnosis = diagnose::diagnose(tables.evidence, diagnose::find_fault_classes(tables.tested), predict, options);
-  if (!diagnosis) return tl::unexpected(diagnosis.error());
-  Diagnosed diagnosed{runs.software(), *std::move(diagnosis), {}, find_too_fast(tables, runs)};
-  diagnosed.next_test = next_test_for(machine, diagnosed.diagnosis, is_large ? estimate : predict, is_large);
-  return diagnosed;
+  if (best->software != software) {
+    console.note(
+        fmt::format("calls start as of {}, which fits better than {}", best->software->shown, software->shown));
+  }
+  best->too_fast = find_too_fast(tables, *of_best);
+  best->next_test = next_test_of(best->diagnosis, machine, *of_best);
+  return *std::move(best);
 }
 
 }  // namespace espalier::cli

@@ -184,6 +184,32 @@ TEST(Diagnose, TheFirstFourHoldWhatIsLikeliestTogether) {
   EXPECT_GE(both, tables - 1);
 }
 
+// Of two descriptions of one machine the evidence tells which is right: calls that take 60 us more to start, with a
+// slow part, are not a late rank beside it; and one that is late by 60 us is not other calls.
+TEST(Diagnose, EvidenceTellsDescriptionsApart) {
+  const auto predict_started = [](double longer) {
+    return [longer](const Question& question, std::span<const Fault> faults,
+                    std::span<const Bytes> sizes) -> Result<std::vector<double>> {
+      std::vector<double> times = *predict(question, faults, sizes);
+      for (double& time : times) time += longer;
+      return times;
+    };
+  };
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    const Fault slow{Fault::Kind::slow, parts[seed % parts.size()], 0.4, 0, false};
+    std::vector<Evidence> evidence = measure(std::span(&slow, 1), seed);
+    for (Evidence& each : evidence) {
+      for (Point& point : each.points) point.seconds += 60e-6;
+    }
+    const auto right = diagnose(evidence, classes(), predict_started(60e-6));
+    const auto short_of_it = diagnose(evidence, classes(), predict_started(0));
+    const auto beyond = diagnose(evidence, classes(), predict_started(300e-6));
+    ASSERT_TRUE(right && short_of_it && beyond);
+    EXPECT_GT(right->log_evidence, short_of_it->log_evidence) << seed;
+    EXPECT_GT(right->log_evidence, beyond->log_evidence + 5) << seed;
+  }
+}
+
 TEST(Diagnose, WithEstimatesFewArePredicted) {
   const Fault fault{Fault::Kind::slow, "b", 0.5, 0, false};
   const std::vector<Evidence> evidence = measure(std::span(&fault, 1), 3);
