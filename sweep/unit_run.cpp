@@ -11,6 +11,7 @@
 #include "planners/nccl/nccl.h"
 #include "planners/symmetric/large_candidates.h"
 #include "planners/symmetric/symmetric_plan.h"
+#include "profile/nccl_choices.h"
 #include "sim/core/utilisation.h"
 #include "topology/without.h"
 
@@ -136,6 +137,11 @@ void UnitRun::plan(std::size_t planner) {
   // Software adds to every hop, so under a profile low trees may win at any size.
   if (!has_profile()) options.min_size = std::ranges::min(unit_.keys, {}, [](const Key& key) { return key.size; }).size;
   const auto paths = has_profile() ? spec_.machines[unit_.machine].costs->paths : planners::Paths::any;
+  std::optional<planners::NcclEra> era;
+  if (has_profile() && spec_.machines[unit_.machine].costs->tuner) {
+    era = profile::era_of(*spec_.machines[unit_.machine].costs->tuner);
+    options.context.nccl = &*era;
+  }
   const planners::BundledNetwork network(*topology_, paths);
   auto made = planners::make_candidates_by(planned.planner, network, collective_, bound_, options);
   planned.seconds = watch.seconds();

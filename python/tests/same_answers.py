@@ -100,6 +100,13 @@ def answers_past_stored_plans():
         return found
 
 
+def answers_of_nccl(machine, collective, size):
+    """What NCCL takes by the era of the machine's profile."""
+    simulated = json.loads(ask("simulate", machine, collective, "-s", size, "-a", "nccl", "--json"))["results"][-1]["time"]
+    row = list(csv.DictReader(io.StringIO(ask("sweep", machine, "-c", collective, "-a", "nccl", "-s", size))))[-1]
+    return {"simulate": simulated, "sweep": float(row["time_us"]) * 1e-6}
+
+
 def main():
     unlike = 0
     questions = [(machine, collective, profile, SIZES[(i + j) % len(SIZES)])
@@ -115,7 +122,13 @@ def main():
     if are_unlike(found):
         unlike += 1
         print(f"1,040 ranks: {found}")
-    print(f"{len(questions) + 1} questions, {unlike} with unlike answers")
+    of_nccl = [("aws-p4d-x2", "all_reduce", "16M"), ("dgx1v", "all_gather", "1M"), ("dgx-h100-x4", "reduce_scatter", "64M")]
+    for question in of_nccl:
+        found = answers_of_nccl(*question)
+        if are_unlike(found):
+            unlike += 1
+            print(f"nccl, {' '.join(question)}: {found}")
+    print(f"{len(questions) + 1 + len(of_nccl)} questions, {unlike} with unlike answers")
     return 1 if unlike else 0
 
 
