@@ -12,13 +12,13 @@ namespace {
 
 constexpr double prior_of_late = 0.07 / 0.4 * 0.1;  ///< Beside one fault, a second one that is a late rank.
 constexpr double told_apart_delays = 150;           ///< From microseconds to a tenth of a second, by noise.
-constexpr double most_left = 0.97;
+constexpr double max_slow_rate = 0.97;
 
 std::vector<double> rates_beside_late(const Curve& curve) {
   if (curve.fault.kind == Fault::Kind::gone) return {curve.rates.back()};
   constexpr double ratio = 0.95, min_rate = 0.1;
   std::vector<double> rates;
-  for (double rate = most_left; rate > min_rate; rate *= ratio) rates.push_back(rate);
+  for (double rate = max_slow_rate; rate > min_rate; rate *= ratio) rates.push_back(rate);
   return rates;
 }
 
@@ -26,7 +26,7 @@ std::vector<double> rates_near(const Fault& fault) {
   std::vector<double> rates = {fault.rate};
   constexpr double reach = 0.12, step = 0.01;
   for (double move = -reach; fault.kind == Fault::Kind::slow && move <= reach; move += step) {
-    rates.push_back(std::min(most_left, fault.rate * (1 + move)));
+    rates.push_back(std::min(max_slow_rate, fault.rate * (1 + move)));
   }
   return rates;
 }

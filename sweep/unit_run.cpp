@@ -138,8 +138,8 @@ void UnitRun::plan(std::size_t planner) {
   if (!has_profile()) options.min_size = std::ranges::min(unit_.keys, {}, [](const Key& key) { return key.size; }).size;
   const auto paths = has_profile() ? spec_.machines[unit_.machine].costs->paths : planners::Paths::any;
   std::optional<planners::NcclEra> era;
-  if (has_profile() && spec_.machines[unit_.machine].costs->tuner) {
-    era = profile::era_of(*spec_.machines[unit_.machine].costs->tuner);
+  if (const Machine& machine = spec_.machines[unit_.machine]; has_profile() && machine.costs->tuner) {
+    era = profile::era_of(*machine.costs->tuner);
     options.context.nccl = &*era;
   }
   const planners::BundledNetwork network(*topology_, paths);

@@ -16,7 +16,7 @@ namespace espalier::planners {
 /// cost O(log ranks) and not a walk along a chain, which may have a link for every rank. Memory: 36 bytes a rank.
 class IndexedTree {
  public:
-  /// Requires: every rank hangs on rank 0. `latency` has seconds by path.
+  /// Requires: every rank hangs on rank 0.
   IndexedTree(const SliceTree& tree, std::span<const ShiftPath> paths);
 
   [[nodiscard]] std::span<const std::uint32_t> children(std::uint32_t rank) const {
