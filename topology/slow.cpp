@@ -102,7 +102,7 @@ Result<Topology> slow_down(const Topology& topology, std::span<const std::string
   }
   auto slowed = Topology::make(fmt::format("{} with {}", topology.name(), what), std::move(nodes), std::move(links));
   if (!slowed) return slowed;
-  return is_seen ? std::move(*slowed).as_altered() : std::move(*slowed).as_altered_unseen(topology);
+  return is_seen ? std::move(*slowed).as_altered(topology) : std::move(*slowed).as_altered_unseen(topology);
 }
 
 std::string seen_text(const Topology& topology) {
@@ -129,7 +129,7 @@ Topology as_reported(const Topology& topology) {
   }
   auto made = Topology::make(topology.name(), {topology.nodes().begin(), topology.nodes().end()}, std::move(links));
   ESPALIER_CHECK(made.has_value(), "a topology stays one at higher rates");
-  return topology.is_seen_altered() ? std::move(*made).as_altered() : *std::move(made);
+  return topology.is_seen_altered() ? std::move(*made).as_altered(topology) : *std::move(made);
 }
 
 }  // namespace espalier

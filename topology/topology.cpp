@@ -136,6 +136,10 @@ std::string Topology::link_name(LinkId id) const {
   return name;
 }
 
+std::shared_ptr<const HostKinds> Topology::kinds_of_hosts() const {
+  return host_kinds_ ? host_kinds_ : std::make_shared<const HostKinds>(find_host_kinds(*this));
+}
+
 LinkId Topology::find_link(std::string_view name) const {
   const std::size_t arrow = name.find('>');
   if (arrow == std::string_view::npos) return {};

@@ -3,6 +3,7 @@
 // Tested by: tests/unit/topology/boost_graph_test.cpp
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "base/id.h"
 #include "base/result.h"
+#include "topology/host_kinds.h"
 #include "topology/link.h"
 #include "topology/node.h"
 
@@ -29,8 +31,9 @@ class Topology {
 
   /// The same, marked as changed on purpose: parts were taken away, slowed down or left out of a network that was whole
   /// as it came. What is planned for it does not depend on its numbers (planners/symmetry/canonical_network.h).
-  [[nodiscard]] Topology as_altered() && {
+  [[nodiscard]] Topology as_altered(const Topology& before) && {
     is_altered_ = is_seen_altered_ = true;
+    host_kinds_ = before.kinds_of_hosts();
     return std::move(*this);
   }
   [[nodiscard]] bool is_altered() const { return is_altered_; }
@@ -38,10 +41,14 @@ class Topology {
   [[nodiscard]] Topology as_altered_unseen(const Topology& before) && {
     is_altered_ = true;
     is_seen_altered_ = before.is_seen_altered_;
+    host_kinds_ = before.kinds_of_hosts();
     return std::move(*this);
   }
   /// Whether it is altered as far as its links report (Link::reported).
   [[nodiscard]] bool is_seen_altered() const { return is_seen_altered_; }
+  /// The kinds of machines that it had before it was altered: what is planned keeps those of one kind in the places
+  /// that such machines had. Cost where it is not altered: find_host_kinds.
+  [[nodiscard]] std::shared_ptr<const HostKinds> kinds_of_hosts() const;
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::size_t node_count() const { return nodes_.size(); }
@@ -83,6 +90,7 @@ class Topology {
   std::string name_;
   bool is_altered_ = false;
   bool is_seen_altered_ = false;
+  std::shared_ptr<const HostKinds> host_kinds_;
   std::vector<Node> nodes_;
   std::vector<Link> links_;
   std::vector<NodeId> rank_nodes_;

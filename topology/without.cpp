@@ -298,7 +298,7 @@ Result<Topology> without(const Topology& topology, const Parts& parts, std::stri
         ErrorCode::infeasible, fmt::format("without {}, {}", what, cut_off_text(*rest, *unreachable)),
         "a collective needs every rank to reach every other; take away the ranks as well to go on without them");
   }
-  return std::move(*rest).as_altered();
+  return std::move(*rest).as_altered(topology);
 }
 
 Result<Topology> without(const Topology& topology, std::span<const std::string> names) {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <tuple>
 
+#include "planners/nccl/nccl_relabel.h"
 #include "planners/nccl/search/nccl_communicator.h"
 #include "planners/tree/branch_maker.h"
+#include "topology/link_kind.h"
 
 namespace espalier::planners {
 namespace {
@@ -36,6 +38,47 @@ std::vector<Path> hops_round(BranchMaker& maker, const std::vector<Rank>& order)
     hops.push_back(*hop);
   }
   return hops;
+}
+
+/// How many ports the NICs have, at most: NCCL makes the ports of one NIC a device, which sends by all of them.
+std::uint32_t most_ports(const Topology& topology) {
+  std::uint32_t most = 1;
+  for (std::size_t node = 0; node < topology.node_count(); ++node) {
+    const NodeKind kind = topology.node(NodeId(node)).kind;
+    if (kind != NodeKind::nic && kind != NodeKind::gpu) continue;
+    const auto ports = std::ranges::count_if(topology.out_links(NodeId(node)),
+                                             [&](LinkId link) { return kind_of(topology, link) == LinkKind::network; });
+    most = std::max(most, static_cast<std::uint32_t>(ports));
+  }
+  return most;
+}
+
+/// The same order, but of GPUs that have routes; empty where no exchange gives them.
+std::vector<Rank> with_routes(const std::vector<Rank>& order, RouteRelabelling& relabelling) {
+  Neighbours neighbours;
+  for (std::size_t i = 0; i < order.size(); ++i) neighbours.emplace_back(order[i], order[(i + 1) % order.size()]);
+  const auto places = relabelling.places(neighbours, false);
+  if (!places) return {};
+  std::vector<Rank> mended;
+  for (const Rank place : order) mended.push_back((*places)[place.index()]);
+  std::ranges::rotate(mended, std::ranges::find(mended, Rank(0)));
+  return mended;
+}
+
+/// Parents by rank, the same.
+std::vector<Rank> parents_with_routes(const std::vector<Rank>& parent, RouteRelabelling& relabelling) {
+  Neighbours neighbours;
+  for (std::size_t rank = 0; rank < parent.size(); ++rank) {
+    if (!parent[rank].is_none()) neighbours.emplace_back(parent[rank], Rank(rank));
+  }
+  const auto places = relabelling.places(neighbours, true);
+  if (!places) return {};
+  std::vector<Rank> mended(parent.size());
+  for (std::size_t rank = 0; rank < parent.size(); ++rank) {
+    const Rank above = parent[rank];
+    mended[(*places)[rank].index()] = above.is_none() ? above : (*places)[above.index()];
+  }
+  return mended;
 }
 
 /// From the root down, so that a branch follows the one that enters its parent.
@@ -72,11 +115,14 @@ RingSet found_rings(const PlanningProblem& problem, const NcclEra& era) {
   const RankGroups groups = group_domains(topology);
   const LogicalGraph graph(topology, medium_message, routes_kept);
   BranchMaker maker({topology, groups, graph, Rank()});
+  RouteRelabelling relabelling(groups, graph);
   RingSet set;
   // Channels that NCCL opens beyond those it found are the same again.
   const std::uint32_t channels = std::min(made->channels, static_cast<std::uint32_t>(made->ring.channels));
-  for (std::uint32_t channel = 0; channel < channels; ++channel) {
-    const std::vector<Rank>& order = of_channel(made->rings, channel).order;
+  const std::uint32_t ports = most_ports(topology);
+  for (std::uint32_t i = 0; i < channels * ports; ++i) {
+    const std::vector<Rank> order = with_routes(of_channel(made->rings, i % channels).order, relabelling);
+    if (order.empty()) return {};
     Ring ring{order, hops_round(maker, order), 1};
     if (ring.hops.empty()) return {};
     const auto same = std::ranges::find_if(
@@ -94,11 +140,14 @@ SpanningTrees found_trees(const Topology& machine, const NcclEra& era, const Tre
   const auto made = find_channels(machine, era);
   if (!made) return {};
   BranchMaker maker(demand);
+  RouteRelabelling relabelling(demand.groups, demand.graph);
   SpanningTrees trees;
   const std::uint32_t channels = std::min(made->channels, 2 * static_cast<std::uint32_t>(made->ring.channels));
-  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+  const std::uint32_t ports = most_ports(demand.topology);
+  for (std::uint32_t i = 0; i < channels * ports; ++i) {
     SpanningTree tree;
-    if (!add_children(maker, of_channel(made->trees, channel).parent, tree)) return {};
+    const std::vector<Rank> parent = parents_with_routes(of_channel(made->trees, i % channels).parent, relabelling);
+    if (parent.empty() || !add_children(maker, parent, tree)) return {};
     const auto same = std::ranges::find_if(trees, [&](const SpanningTree& known) { return are_same(known, tree); });
     if (same == trees.end()) {
       trees.push_back(std::move(tree));

@@ -116,6 +116,7 @@ class RankOrder {
     std::vector<std::vector<Rank>> machines = group_ranks(topology_).groups;
     for (std::vector<Rank>& machine : machines) machine = along_links(std::move(machine));
     std::ranges::sort(machines, {}, [&](const std::vector<Rank>& machine) { return number(machine.front()); });
+    keep_kinds_in_place(machines);
     std::vector<Rank> order = machines.front();
     for (std::size_t i = 1; i < machines.size(); ++i) {
       const std::vector<Rank> beside = place_beside(machines.front(), std::move(machines[i]));
@@ -125,6 +126,36 @@ class RankOrder {
   }
 
  private:
+  /// Software numbers ranks machine by machine as it is told, so machines that were unlike before anything happened to
+  /// them stay in the order of their kinds; those of one kind are in the order that they are given here.
+  void keep_kinds_in_place(std::vector<std::vector<Rank>>& machines) const {
+    const auto kinds = topology_.kinds_of_hosts();
+    std::map<std::uint32_t, std::deque<std::vector<Rank>>> of_kind;
+    for (const std::vector<Rank>& machine : machines) {
+      const auto known = kinds->of_host.find(topology_.node(topology_.node_of(machine.front())).host);
+      if (known == kinds->of_host.end()) return;
+      of_kind[known->second].push_back(machine);
+    }
+    if (of_kind.size() == 1) return;
+    const bool are_all = std::ranges::all_of(of_kind, [&](const auto& kind) {
+      return std::cmp_equal(std::ranges::count(kinds->in_order, kind.first), kind.second.size());
+    });
+    machines.clear();
+    const auto take = [&](std::deque<std::vector<Rank>>& left) {
+      machines.push_back(std::move(left.front()));
+      left.pop_front();
+    };
+    if (are_all) {
+      for (const std::uint32_t kind : kinds->in_order) {
+        if (of_kind.contains(kind)) take(of_kind[kind]);
+      }
+    } else {  // Some lost all of their ranks. Kinds are numbered in the order of their first machines.
+      for (auto& [kind, left] : of_kind) {
+        while (!left.empty()) take(left);
+      }
+    }
+  }
+
   [[nodiscard]] std::uint32_t number(Rank rank) const { return numbers_[topology_.node_of(rank).index()]; }
 
   [[nodiscard]] std::int64_t rate_between(Rank from, Rank to) const {

@@ -109,7 +109,7 @@ class Finder {
     auto topology = Topology::make(network_.name(), std::move(nodes), std::move(links));
     ESPALIER_CHECK(topology.has_value(), "a part of a topology that has a rank is one");
     const bool is_damaged = network_.is_altered() || std::ranges::find(dead_, true) != dead_.end();
-    return {is_damaged ? std::move(*topology).as_altered() : *std::move(topology),
+    return {is_damaged ? std::move(*topology).as_altered(network_) : *std::move(topology),
             {std::move(kept_nodes), std::move(kept_links)}};
   }
 

@@ -131,7 +131,7 @@ Result<Topology> with_ranks(const Topology& topology, std::span<const NodeId> no
   }
   auto some = Topology::make(topology.name(), std::move(marked), std::move(links));
   if (!some) return some;
-  return std::move(*some).as_altered();
+  return std::move(*some).as_altered(topology);
 }
 
 }  // namespace espalier

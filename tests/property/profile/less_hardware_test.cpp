@@ -7,7 +7,9 @@
 
 #include "forecast/candidate_runs.h"
 #include "planners/damage/failures.h"
+#include "planners/nccl/search/nccl_box.h"
 #include "planners/planner.h"
+#include "profile/nccl_choices.h"
 #include "tests/property/profile/machines.h"
 #include "tests/property/profile/unlike_boxes.h"
 
@@ -56,8 +58,10 @@ using Times = std::map<std::string, Known>;
 /// What less hardware may gain in the same chunks, as a part. Chunks come in whole numbers and equal parts, so that
 /// fewer channels may fill their pipelines a little better. The rings of a broadcast begin at its root, wherever in
 /// their order that is, and hand on whole chunks: other rings, as a damaged machine has, may meet less in queues on
-/// their way from there, and thin ones hand on less at once (0.12 in 2,000 damages).
-double may_gain(CollectiveKind kind) { return has_root(kind) ? 0.15 : 0.05; }
+/// their way from there, and thin ones hand on less at once (0.18 in 2,000 damages).
+/// `unlike`: where boxes are unlike a damage moves which of them the slowest is, and a GPU that loses its NVLink or
+/// PCIe, which NCCL then reaches by the processor, has no such way here: other rings and trees stand in.
+double may_gain(CollectiveKind kind, bool unlike) { return has_root(kind) ? 0.15 : unlike ? 0.1 : 0.05; }
 
 /// What is planned anew may have other trees of the same rate, which take fewer or longer steps.
 constexpr double planned_anew = 0.1;
@@ -73,6 +77,9 @@ struct Asked {
     planners::CandidateOptions options;
     options.for_choice = true;
     options.paths = how.profile.paths;
+    std::optional<planners::NcclEra> era;
+    if (how.profile.tuner) era = era_of(*how.profile.tuner);
+    if (era) options.context.nccl = &*era;
     return planners::make_candidates(topology, test::on(topology, kind), planners, options);
   }
 
@@ -160,7 +167,7 @@ constexpr std::array all_kinds = {CollectiveKind::all_reduce,     CollectiveKind
                                   CollectiveKind::reduce,         CollectiveKind::all_to_all};
 
 /// How many ways were compared; `with_auto`: the best schedule, too.
-std::size_t compare(const Damaged& damaged, const Asked& asked, const std::string& what, bool with_auto) {
+std::size_t compare(const Damaged& damaged, const Asked& asked, const std::string& what, bool with_auto, bool unlike) {
   const bool is_shown = std::getenv("ESPALIER_LESS_HARDWARE_SHOWN") != nullptr;
   std::size_t compared = 0;
   const Times after = times_of_nccl(damaged.rest, asked, {});
@@ -174,7 +181,7 @@ std::size_t compare(const Damaged& damaged, const Asked& asked, const std::strin
     if (is_shown && unexplained > 0.002) {
       std::cout << what << way << " gains " << with_its_own << ", in the same chunks " << gain << "\n" << std::flush;
     }
-    EXPECT_LE(unexplained, may_gain(asked.kind)) << what << way;
+    EXPECT_LE(unexplained, may_gain(asked.kind, unlike)) << what << way;
   }
   if (!with_auto) return compared;
   for (const auto& [way, gain] : gains(time_of_auto(damaged.whole, asked), time_of_auto(damaged.rest, asked))) {
@@ -186,7 +193,7 @@ std::size_t compare(const Damaged& damaged, const Asked& asked, const std::strin
 
 /// `network`: a name, a whole network and what software there is.
 template <class Network>
-void compare_all(std::uint64_t few, const Network& network) {
+void compare_all(std::uint64_t few, bool unlike, const Network& network) {
   const std::uint64_t first = number_of("ESPALIER_LESS_HARDWARE_FROM", 1000);
   const std::uint64_t seeds = number_of("ESPALIER_LESS_HARDWARE", few);
   std::size_t compared = 0;
@@ -198,20 +205,20 @@ void compare_all(std::uint64_t few, const Network& network) {
     const Asked asked{test::one_of(random, all_kinds), test::one_of(random, all_sizes), how};
     const std::string what = "seed " + std::to_string(seed) + ": " + name + " " + std::string(to_string(asked.kind)) +
                              " " + std::to_string(asked.size.count) + damaged->what + " ";
-    compared += compare(*damaged, asked, what, random.below(3) == 0);
+    compared += compare(*damaged, asked, what, random.below(3) == 0, unlike);
   }
   EXPECT_GT(compared, seeds);
 }
 
 TEST(Damage, LessHardwareIsNeverFaster) {
-  compare_all(48, [](Random& random) {
+  compare_all(48, false, [](Random& random) {
     const test::Machine& machine = test::one_of(random, more_machines());
     return std::tuple(machine.name, test::read_machine(machine), test::options_of(machine));
   });
 }
 
 TEST(Damage, LessHardwareIsNeverFasterAmongUnlikeBoxes) {
-  compare_all(24, [](Random& random) {
+  compare_all(24, true, [](Random& random) {
     Topology whole = test::unlike_boxes(random);
     return std::tuple(std::string("unlike boxes"), std::move(whole),
                       test::options_of({"", random.below(2) == 0 ? "nccl-ampere" : "nccl-hopper"}));

@@ -56,7 +56,7 @@ Result<Topology> changed(const Topology& topology, const std::vector<Cable>& cab
   }
   auto slowed = Topology::make(topology.name(), {topology.nodes().begin(), topology.nodes().end()}, std::move(links));
   EXPECT_TRUE(slowed);
-  if (!change.slow.empty()) slowed = std::move(*slowed).as_altered();
+  if (!change.slow.empty()) slowed = std::move(*slowed).as_altered(topology);
   const Topology some = change.ranks.empty() ? *std::move(slowed) : *with_ranks(*slowed, change.ranks);
   const Parts parts = test::parts_of(change.failing, cables);
   return parts.nodes.empty() && parts.links.empty() ? Result<Topology>(some) : without(some, parts, "some");

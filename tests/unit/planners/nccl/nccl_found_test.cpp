@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "planners/chooser.h"
 #include "planners/nccl/nccl.h"
 #include "planners/nccl/search/nccl_communicator.h"
 #include "schedule/verify/verify.h"
+#include "topology/link_kind.h"
 #include "topology/slow.h"
 #include "topology/without.h"
 #include "topology/yaml/read_topology.h"
@@ -56,8 +58,23 @@ TEST(NcclFound, ARingForEachChannelThatTheSearchFinds) {
 TEST(NcclFound, NothingWhereTheSearchIsNotKnown) {
   EXPECT_TRUE(found_rings(shipped("ethernet-mixed"), on_a100).rings.empty());  // No GPUs.
   EXPECT_TRUE(found_rings(shipped("gb200-nvl72"), on_a100).rings.empty());     // More of them than it was held against.
-  // Rings enter and leave by NICs of one rail, to which NVLink leads: no hop of ours.
-  EXPECT_TRUE(found_rings(shipped("dgx-a100-x2"), on_a100).rings.empty());
+}
+
+/// NCCL's rings enter and leave a machine by one NIC, to which the GPU that leaves hands over NVLink; here another NIC
+/// of the rail takes that, and each as much.
+TEST(NcclFound, WhatNeedsPxnLoadsNicsEvenly) {
+  const Topology machine = shipped("dgx-a100-x2");
+  const RingSet found = found_rings(machine, on_a100);
+  std::map<LinkId, std::int64_t> loads;
+  for (const Ring& ring : found.rings) {
+    for (const Path& hop : ring.hops) {
+      for (const LinkId link : hop) {
+        if (kind_of(machine, link) == LinkKind::network) loads[link] += ring.rate;
+      }
+    }
+  }
+  EXPECT_EQ(loads.size(), 32U);
+  for (const auto& [link, load] : loads) EXPECT_EQ(load, 1) << machine.link_name(link);
 }
 
 TEST(NcclFound, ALostCableLeavesFewerChannels) {
