@@ -21,6 +21,7 @@ std::string_view to_string(NodeKind kind) {
 
 Bandwidth LinkValues::bandwidth() const {
   constexpr std::int64_t whole = 1'000'000;
+  if (efficiency_ppm == whole) return nominal;
   const __int128 scaled = static_cast<__int128>(nominal.bytes_per_second) * efficiency_ppm / whole;
   return {static_cast<std::int64_t>(scaled)};
 }

@@ -15,23 +15,29 @@ class Places {
         groups_(groups),
         graph_(graph),
         sends_(sends),
-        in_place_(groups.group_of.size()),
-        pairs_of_(groups.group_of.size()) {
+        in_place_(groups.group_of.size()) {
     for (std::size_t rank = 0; rank < in_place_.size(); ++rank) in_place_[rank] = Rank(rank);
-    for (std::size_t i = 0; i < neighbours.size(); ++i) {
-      pairs_of_[neighbours[i].first.index()].push_back(i);
-      pairs_of_[neighbours[i].second.index()].push_back(i);
-    }
   }
 
   std::optional<std::vector<Rank>> run() {
-    for (std::size_t i = 0; i < neighbours_.size(); ++i) {
+    std::size_t i = 0;
+    while (i < neighbours_.size() && has_route(i)) ++i;
+    if (i < neighbours_.size()) find_pairs();
+    for (; i < neighbours_.size(); ++i) {
       if (!has_route(i) && !mend(i)) return std::nullopt;
     }
     return in_place_;
   }
 
  private:
+  void find_pairs() {
+    pairs_of_.resize(in_place_.size());
+    for (std::size_t i = 0; i < neighbours_.size(); ++i) {
+      pairs_of_[neighbours_[i].first.index()].push_back(i);
+      pairs_of_[neighbours_[i].second.index()].push_back(i);
+    }
+  }
+
   [[nodiscard]] bool has_route(std::size_t pair) const {
     const Rank from = in_place_[neighbours_[pair].first.index()], to = in_place_[neighbours_[pair].second.index()];
     return !graph_.hops(from, to).empty() && (!both_ways_ || !graph_.hops(to, from).empty());
@@ -87,7 +93,7 @@ class Places {
   const LogicalGraph& graph_;
   const std::vector<std::uint32_t>& sends_;
   std::vector<Rank> in_place_;                      ///< By place.
-  std::vector<std::vector<std::size_t>> pairs_of_;  ///< By place.
+  std::vector<std::vector<std::size_t>> pairs_of_;  ///< By place, once a route is missing.
 };
 
 }  // namespace
