@@ -1,6 +1,6 @@
 #pragma once
 
-// Tested by: tests/unit/forecast/advisor_test.cpp
+// Tested by: tests/unit/forecast/sources/advisor_test.cpp
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/communicator/communicator.h"
-#include "forecast/advisor.h"
+#include "forecast/sources/advisor.h"
 #include "schedule/json/schedule_json.h"
 #include "sim/simulate.h"
 #include "topology/generate/generate.h"

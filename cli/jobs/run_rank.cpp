@@ -23,7 +23,7 @@
 #include "engine/launch/join_options.h"
 #include "engine/launch/shared_secret.h"
 #include "engine/rendezvous/environment.h"
-#include "forecast/advisor.h"
+#include "forecast/sources/advisor.h"
 #include "planners/bounds/bound.h"
 #include "schedule/verify/verify.h"
 

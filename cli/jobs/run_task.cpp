@@ -9,7 +9,7 @@
 
 #include "base/parse_units.h"
 #include "cli/flags/algorithm_flags.h"
-#include "forecast/advisor.h"
+#include "forecast/sources/advisor.h"
 #include "planners/pacing_search.h"
 
 namespace espalier::cli {

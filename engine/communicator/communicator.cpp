@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/communicator/counted_plans.h"
 #include "engine/communicator/group.h"
 #include "engine/rendezvous/background_thread.h"
 
@@ -63,6 +64,18 @@ class Communicator::Impl {
     return engine::run_call(*job, target, arguments, engine::callers_work_of(arguments));
   }
 
+  /// Of the members themselves.
+  [[nodiscard]] Result<void> run(const CallArguments& arguments) {
+    const bool is_captured = arguments.queue != nullptr && arguments.queue->is_capturing();
+    const bool may_be_planned = counted && arguments.has_counts() && arguments.kind == CollectiveKind::all_to_all &&
+                                group->size() > 1 && !job->is_noting() && !is_captured;
+    if (!may_be_planned) return run(*group, arguments);
+    const auto planned =
+        counted->plan(arguments, [this](Group& target, const CallArguments& call) { return run(target, call); });
+    if (!planned) return tl::unexpected(planned.error());
+    return *planned ? run(counted->group(), **planned) : run(*group, arguments);
+  }
+
   static tl::unexpected<Error> refuse_capture() {
     return fail(ErrorCode::unsupported,
                 "a stream that is capturing takes calls of run alone, not of start or in a group launch",
@@ -115,6 +128,7 @@ class Communicator::Impl {
   std::shared_ptr<Job> job;
   std::unique_ptr<Group> group;
   std::unique_ptr<Group> counts;
+  std::unique_ptr<engine::CountedPlans> counted;  ///< Null: all_to_alls with counts are by direct messages.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<Group>> pairs;
 
   /// The byte that ranks combine in a barrier, where the device reaches it.
@@ -213,7 +227,11 @@ Result<std::unique_ptr<engine::DeviceQueue>> Communicator::adopt_stream(void* st
   return impl_->job->device().adopt_stream(stream);
 }
 
-Result<void> Communicator::run(const CallArguments& arguments) { return impl_->run(*impl_->group, arguments); }
+Result<void> Communicator::run(const CallArguments& arguments) { return impl_->run(arguments); }
+
+void Communicator::plan_counts(ScheduleSource schedules) {
+  impl_->counted = std::make_unique<engine::CountedPlans>(impl_->job, *impl_->group, std::move(schedules));
+}
 
 Result<CallHandle> Communicator::start(const CallArguments& arguments) {
   if (auto checked = impl_->check_process(); !checked) return tl::unexpected(checked.error());

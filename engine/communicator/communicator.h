@@ -139,10 +139,15 @@ class Communicator {
   Result<void> reduce_scatter(const void* send, void* receive, std::size_t count_per_rank, ElementType type,
                               ReduceOperation operation);
   Result<void> all_to_all(const void* send, void* receive, std::size_t count_per_rank, ElementType type);
-  /// With counts per peer, by direct messages. Errors: besides, invalid_input for counts that no buffers can have, and
-  /// on the two ranks whose counts do not match.
+  /// With counts per peer, by direct messages, or as plan_counts says. Errors: besides, invalid_input for counts that
+  /// no buffers can have, and on the two ranks whose counts do not match.
   Result<void> all_to_all(const void* send, const BlockCounts& send_blocks, void* receive,
                           const BlockCounts& receive_blocks, ElementType type);
+  /// From now on an all_to_all with counts per peer that `run` is given goes by the schedule that this source has for
+  /// the matrix of all counts, which the members tell each other first (forecast/sources/count_plans.h); by direct
+  /// messages where that schedule is null, where counts do not match, where some rank's blocks do not lie in the order
+  /// of the ranks or overlap what it sends, in a group launch and under capture. All members call this alike, or none.
+  void plan_counts(ScheduleSource schedules);
   /// Tells every member how much this rank will send to it: `received[r]` becomes what rank r has for this one in its
   /// `sent`. Both have a number for each member.
   Result<void> exchange_counts(std::span<const std::int64_t> sent, std::span<std::int64_t> received);

@@ -7,7 +7,8 @@
 #include "engine/launch/join_options.h"
 #include "engine/launch/shared_secret.h"
 #include "engine/rendezvous/secret.h"
-#include "forecast/advisor.h"
+#include "forecast/sources/advisor.h"
+#include "forecast/sources/count_plans.h"
 #include "python/bind/bindings.h"
 #include "python/bind/call_arrays.h"
 #include "python/bind/lone_rank.h"
@@ -93,6 +94,9 @@ class PythonCommunicator {
       auto joined = Communicator::join(std::move(options), std::move(source));
       if (launch.rank == 0 && !secret.path.empty()) std::remove(secret.path.c_str());
       ranks = value_of(std::move(joined));
+      if (topology != nullptr && algorithm == "auto" && !shares_memory) {
+        ranks->plan_counts(forecast::plans_for_counts(*topology));
+      }
     }
     if (!notice.empty() && PyErr_WarnEx(PyExc_RuntimeWarning, notice.c_str(), 2) != 0) throw py::error_already_set();
     return std::make_unique<PythonCommunicator>(std::move(ranks), std::make_shared<SharedJob>(shares_memory));

@@ -13,6 +13,7 @@
 #include "engine/cuda/kernels/embedded_kernels.h"
 #include "engine/rendezvous/secret.h"
 #include "engine/rendezvous/wire/listener.h"
+#include "forecast/sources/count_plans.h"
 #include "python/bind/bindings.h"
 #include "python/bind/own_address.h"
 #include "python/bind/schedule_choice.h"
@@ -141,7 +142,11 @@ Result<std::unique_ptr<Communicator>> join_job(const EngineJoin& terms, std::uni
     };
   }
   const bool shares_memory = options.rendezvous.host == loopback_address && takes_shared_memory(options.transport);
-  return Communicator::join(std::move(options), schedules->source(shares_memory));
+  auto joined = Communicator::join(std::move(options), schedules->source(shares_memory));
+  if (joined && !shares_memory && schedules->balanced_on) {
+    (*joined)->plan_counts(forecast::plans_for_counts(*std::move(schedules->balanced_on)));
+  }
+  return joined;
 }
 
 class EngineOfModule final : public Engine {

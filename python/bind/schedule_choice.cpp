@@ -4,7 +4,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "forecast/advisor.h"
+#include "forecast/sources/advisor.h"
 #include "python/bind/lone_rank.h"
 #include "schedule/json/schedule_json.h"
 #include "schedule/verify/verify.h"
@@ -46,11 +46,13 @@ Result<Schedule> read_checked_plan(const std::string& path) {
 Result<GroupSchedules> schedules_for(const BackendSettings& settings, std::size_t ranks, bool is_whole_job) {
   if (ranks == 1) return GroupSchedules{[](bool) { return ScheduleSource(schedule_of_lone_rank); }, {}};
   auto network = generate_fully_connected({.ranks = static_cast<std::int64_t>(ranks), .wire = {}});
+  bool is_taken = false;
   if (!settings.topology.empty()) {
     auto read = read_network(settings.topology);
     if (!read) return tl::unexpected(read.error());
     if (read->rank_count() == ranks) {
       network = std::move(read);
+      is_taken = true;
     } else if (is_whole_job) {
       return fail(ErrorCode::invalid_input,
                   "the job has " + std::to_string(ranks) + " ranks, the topology " + settings.topology + " has " +
@@ -61,6 +63,8 @@ Result<GroupSchedules> schedules_for(const BackendSettings& settings, std::size_
   if (!network) return tl::unexpected(network.error());
   engine::VerbsOptions verbs;
   engine::set_rails(verbs, *network);
+  const bool is_balanced = is_taken && settings.algorithm == "auto";
+  const std::optional<Topology> balanced_on = is_balanced ? std::optional(*network) : std::nullopt;
   forecast::AdvisorOptions options{.algorithm = settings.algorithm, .leaves_chunk_to_engine = true};
   options.may_be_replaced = settings.algorithm == "auto";
   const auto advised = [network = *std::move(network), options](bool shares_memory) {
@@ -80,7 +84,7 @@ Result<GroupSchedules> schedules_for(const BackendSettings& settings, std::size_
     }
     plans.push_back({std::make_shared<const Schedule>(*std::move(schedule)), named});
   }
-  if (plans.empty()) return GroupSchedules{advised, std::move(verbs)};
+  if (plans.empty()) return GroupSchedules{advised, std::move(verbs), balanced_on};
   const auto planned = [plans = std::move(plans), advised](bool shares_memory) -> ScheduleSource {
     return
         [plans, others = advised(shares_memory)](const Collective& collective, Bytes size) -> Result<SourcedSchedule> {
@@ -92,7 +96,7 @@ Result<GroupSchedules> schedules_for(const BackendSettings& settings, std::size_
           return others(collective, size);
         };
   };
-  return GroupSchedules{planned, std::move(verbs)};
+  return GroupSchedules{planned, std::move(verbs), balanced_on};
 }
 
 std::vector<engine::Setting> agreed_settings(const BackendSettings& settings) {

@@ -34,6 +34,8 @@ struct BackendSettings {
 struct GroupSchedules {
   std::function<ScheduleSource(bool shares_memory)> source;  ///< Of ranks that reach each other's memory, or do not.
   engine::VerbsOptions verbs;                                ///< The rails of the topology that is taken.
+  /// Of all_to_alls with counts per peer (Communicator::plan_counts), where a topology is taken and the choice is free.
+  std::optional<Topology> balanced_on = std::nullopt;
 };
 
 /// The schedules of a group of so many ranks. The topology is taken where it has as many ranks (`is_whole_job`: it has

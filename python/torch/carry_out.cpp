@@ -121,7 +121,6 @@ void ProcessGroupEspalier::exchange_now(const Tensors& outputs, const Tensors& i
   if (outputs[self].numel() != inputs[self].numel()) {
     throw std::runtime_error("all_to_all: what this rank sends to itself and what it receives differ in size");
   }
-  if (outputs[self].numel() > 0) outputs[self].copy_(inputs[self].reshape(outputs[self].sizes()));
   Tensors sent;
   Tensors received;
   for (std::size_t peer = 0; peer < members(); ++peer) {
@@ -131,12 +130,12 @@ void ProcessGroupEspalier::exchange_now(const Tensors& outputs, const Tensors& i
   }
   // Also who has nothing to send or to receive: ranks compare their counts.
   if (in_use_ != nullptr) {
+    if (outputs[self].numel() > 0) received[self].copy_(sent[self].reshape(received[self].sizes()));
     in_use_->exchange(received, sent, *stage_);
   } else {
     PeerBytes out(members());
     PeerBytes in(members());
     for (std::size_t peer = 0; peer < members(); ++peer) {
-      if (peer == self) continue;
       out.set(peer, sent[peer].data_ptr(), sent[peer].nbytes());
       in.set(peer, received[peer].data_ptr(), received[peer].nbytes());
     }

@@ -1,4 +1,4 @@
-#include "forecast/advisor.h"
+#include "forecast/sources/advisor.h"
 
 #include <algorithm>
 #include <vector>
