@@ -166,6 +166,7 @@ class Suspects {
     }
     suspect.what = classes_[fault_class].what;
     suspect.alike = classes_[fault_class].parts;
+    if (!classes_[fault_class].counters.empty()) suspect.evidence += "; counters: " + classes_[fault_class].counters;
     std::ranges::iter_swap(suspect.alike.begin(), std::ranges::find(suspect.alike, suspect.fault.part));
     suspect.same_predictions = instead_of(best, number);
     return suspect;
@@ -268,7 +269,7 @@ std::vector<std::string> untouched_kinds(const FaultSearch& search, std::span<co
   for (const Curve& curve : search.curves()) touched.insert(curve.fault_class);
   std::vector<std::string> kinds;
   for (std::size_t i = 0; i < classes.size(); ++i) {
-    if (!touched.contains(i) && std::ranges::find(kinds, classes[i].what) == kinds.end())
+    if (!touched.contains(i) && !classes[i].is_setting && std::ranges::find(kinds, classes[i].what) == kinds.end())
       kinds.push_back(classes[i].what);
   }
   return kinds;

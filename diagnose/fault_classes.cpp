@@ -10,6 +10,8 @@
 #include "planners/damage/alike.h"
 #include "planners/damage/failures.h"
 #include "topology/cables.h"
+#include "topology/names/name_list.h"
+#include "topology/without.h"
 
 namespace espalier::diagnose {
 namespace {
@@ -47,6 +49,30 @@ void add_hosts(Classes& classes, const Topology& machine, const std::vector<Sign
     Signature all;
     for (const Signature& node : nodes) all.insert(all.end(), node.begin(), node.end());
     classes.add("host", all, host, "host", false);
+  }
+}
+
+/// The NICs of one number in every host: what has its own switch or setting in a cluster with rails.
+void add_rails(Classes& classes, const Topology& machine, const std::vector<Signature>& of_node) {
+  std::map<std::string, std::vector<std::size_t>> nics;
+  for (std::size_t i = 0; i < machine.node_count(); ++i) {
+    const Node& node = machine.node(NodeId(i));
+    if (node.kind == NodeKind::nic && !node.host.empty()) nics[node.host].push_back(i);
+  }
+  const std::size_t rails = nics.empty() ? 0 : nics.begin()->second.size();
+  const auto has_as_many = [&](const auto& host) { return host.second.size() == rails; };
+  if (nics.size() < 2 || rails < 2 || !std::ranges::all_of(nics, has_as_many)) return;
+  for (std::size_t rail = 0; rail < rails; ++rail) {
+    std::vector<std::string> names;
+    Signature all;
+    for (const auto& [host, of_host] : nics) {
+      const std::size_t nic = of_host[rail];
+      names.push_back(machine.node(NodeId(nic)).id);
+      all.insert(all.end(), of_node[nic].begin(), of_node[nic].end());
+    }
+    const std::string name = summarize_names(names);
+    const auto parts = find_parts(machine, name);
+    if (parts && parts->nodes.size() == names.size()) classes.add("rail", all, name, "rail", false);
   }
 }
 
@@ -94,6 +120,7 @@ std::vector<FaultClass> find_fault_classes(std::span<const Topology> tested) {
     classes.add("node", of_node[i], node.id, std::string(to_string(node.kind)), !is_needed);
   }
   add_hosts(classes, machine, of_node);
+  add_rails(classes, machine, of_node);
   add_link_classes(classes, machine);
   return std::move(classes).take();
 }

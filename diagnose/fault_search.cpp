@@ -26,12 +26,13 @@ constexpr double seen = 0.004;  ///< A row that changes by less does not show a 
 
 /// Before anything is measured: half of the tables are of healthy machines.
 constexpr double prior_healthy = 0.5, prior_single = 0.4, prior_late = 0.03;
+constexpr double prior_setting = 0.004;  ///< Of each.
 
 /// How often a part of a kind is what is wrong, beside a cable.
 double weight_of(const std::string& what) {
   if (what == "nic") return 1.5;
   if (what == "gpu" || what == "cpu" || what == "switch" || what == "pcie") return 0.5;
-  if (what == "host" || what.starts_with("all ")) return 0.3;
+  if (what == "host" || what == "rail" || what.starts_with("all ")) return 0.3;
   return 1;
 }
 
@@ -217,15 +218,25 @@ std::vector<std::pair<std::string, double>> FaultSearch::places_in(const FaultCl
 
 double FaultSearch::prior_of_class(std::size_t number) const {
   double all = 0;
-  for (const FaultClass& each : classes_) all += weight_of(each.what) * static_cast<double>(each.parts.size());
+  for (const FaultClass& each : classes_) {
+    if (!each.is_setting) all += each.likelier * weight_of(each.what) * static_cast<double>(each.parts.size());
+  }
   const FaultClass& of = classes_[number];
-  return prior_single * weight_of(of.what) * static_cast<double>(of.parts.size()) / all;
+  if (of.is_setting) return prior_setting;
+  return prior_single * of.likelier * weight_of(of.what) * static_cast<double>(of.parts.size()) / all;
 }
 
 std::vector<Curve> FaultSearch::curves_of(std::size_t number) const {
   const FaultClass& of = classes_[number];
   const double prior = prior_of_class(number);
   std::vector<Curve> curves;
+  constexpr std::array only_rate = {0.5};  // Of no meaning: there is one such machine.
+  if (of.is_setting) {
+    const Fault set{Fault::Kind::setting, of.parts.front(), 1, 0, true};
+    if (estimate_ && !is_near_largest(set)) return curves;
+    if (auto made = make_curve(predict_, {number, set, {}, {}, prior}, only_rate, nullptr)) curves.push_back(*made);
+    return curves;
+  }
   for (const auto& [part, share] : places_in(of)) {
     const auto add = [&](Fault fault, double of_place, std::span<const double> rates, const Curve* like) {
       fault.part = part;
@@ -238,8 +249,7 @@ std::vector<Curve> FaultSearch::curves_of(std::size_t number) const {
     if (estimate_) continue;
     add({Fault::Kind::slow, {}, 1, 0, true}, (1 - prior_of_gone) * prior_of_planned_around, first_rates,
         unknown ? &*unknown : nullptr);
-    constexpr std::array gone_rate = {0.5};  // Of no meaning: there is one such machine.
-    if (of.may_be_gone) add({Fault::Kind::gone, {}, 1, 0, true}, prior_of_gone, gone_rate, nullptr);
+    if (of.may_be_gone) add({Fault::Kind::gone, {}, 1, 0, true}, prior_of_gone, only_rate, nullptr);
   }
   return curves;
 }
@@ -321,7 +331,7 @@ double FaultSearch::misfit(std::span<const double> times) const {
 
 std::pair<double, double> FaultSearch::best_of_two(const Curve& curve) const {
   constexpr double step = 0.01;
-  const bool is_gone = curve.fault.kind == Fault::Kind::gone;
+  const bool is_gone = !has_rate(curve.fault);
   std::pair<double, double> best(1, std::numeric_limits<double>::infinity());
   for (const double rate : is_gone ? std::vector{curve.rates.back()} : rates_to_try(step)) {
     std::vector<double> times;
@@ -384,7 +394,7 @@ Hypothesis FaultSearch::explain_by(std::vector<const Curve*> curves, double prio
   std::vector<std::vector<double>> tried;
   for (const Curve* curve : found.curves) {
     found.faults.push_back(curve->fault);
-    const bool is_gone = curve->fault.kind == Fault::Kind::gone;
+    const bool is_gone = !has_rate(curve->fault);
     const bool is_pair = found.curves.size() > 1;
     tried.push_back(is_gone ? std::vector{curve->rates.back()} : is_pair ? rates_of_pairs() : rates_to_try(step));
   }
@@ -420,7 +430,12 @@ void FaultSearch::improve_rates_of(Hypothesis& hypothesis, int rounds) const {
     std::vector<Fault> faults = faults_beside(hypothesis);
     if (faults == hypothesis.faults) return;
     auto times = predict_all(faults);
-    const double gain = times ? log_likelihood(*times) - log_likelihood(hypothesis.times) : 0;
+    const auto gained = [&] { return times ? log_likelihood(*times) - log_likelihood(hypothesis.times) : 0; };
+    if (gained() <= 0 && hypothesis.faults.front().is_planned_around) {  // Beyond a step of its plan: halfway there.
+      for (std::size_t i = 0; i < faults.size(); ++i) faults[i].rate = (faults[i].rate + hypothesis.faults[i].rate) / 2;
+      times = predict_all(faults);
+    }
+    const double gain = gained();
     if (gain <= 0) return;
     hypothesis.faults = std::move(faults);
     hypothesis.times = *std::move(times);
@@ -464,10 +479,11 @@ void FaultSearch::simulate_anew(std::span<Hypothesis> hypotheses, int rounds) co
 }
 
 std::vector<Hypothesis> FaultSearch::find_singles(std::size_t max_predicted) const {
+  constexpr int max_rounds = 3;  // Most end before: another rate says no more.
   std::vector<Hypothesis> singles;
   for (const Curve& curve : curves_) singles.push_back(explain_by({&curve}, curve.prior));
   std::ranges::stable_sort(singles, std::ranges::greater(), posterior);
-  simulate_anew(likely(singles, max_predicted), 2);
+  simulate_anew(likely(singles, max_predicted), max_rounds);
   std::ranges::stable_sort(singles, std::ranges::greater(), posterior);
   std::vector<Hypothesis> all = {healthy_hypothesis(), late_hypothesis()};
   std::ranges::move(singles, std::back_inserter(all));

@@ -48,6 +48,7 @@ std::optional<Curve> FaultSearch::known_of(std::size_t number, Fault::Kind kind)
 void FaultSearch::add_known(Fault::Kind kind, std::size_t max_classes) {
   std::vector<std::size_t> numbers(classes_.size());
   std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+  std::erase_if(numbers, [&](std::size_t i) { return classes_[i].is_setting; });
   std::ranges::stable_sort(numbers, std::ranges::greater(), [&](std::size_t i) { return prior_of_class(i); });
   if (numbers.size() > max_classes) numbers.resize(max_classes);
   std::vector<std::optional<Curve>> known(numbers.size());

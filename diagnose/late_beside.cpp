@@ -15,7 +15,7 @@ constexpr double told_apart_delays = 150;           ///< From microseconds to a 
 constexpr double max_slow_rate = 0.97;
 
 std::vector<double> rates_beside_late(const Curve& curve) {
-  if (curve.fault.kind == Fault::Kind::gone) return {curve.rates.back()};
+  if (!has_rate(curve.fault)) return {curve.rates.back()};
   constexpr double ratio = 0.95, min_rate = 0.1;
   std::vector<double> rates;
   for (double rate = max_slow_rate; rate > min_rate; rate *= ratio) rates.push_back(rate);

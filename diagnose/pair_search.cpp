@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "base/parallel.h"
@@ -24,7 +25,7 @@ constexpr double prior_of_two = 0.07 / 0.4 / 0.4;
 
 /// At which a fault of this curve is tried.
 std::span<const double> rates_of(const Curve& curve) {
-  if (curve.fault.kind == Fault::Kind::gone) return std::span(&curve.rates.back(), 1);
+  if (!has_rate(curve.fault)) return std::span(&curve.rates.back(), 1);
   return screened_rates;
 }
 
@@ -66,8 +67,10 @@ double PairSearch::score_of(const Logarithms& one, const Logarithms& other, Toge
   return -best / 2;
 }
 
-/// What software knows of both or of neither; of what shows alike in either way it matters not.
+/// What software knows of both or of neither; of what shows alike in either way it matters not. A setting is looked for
+/// by itself.
 bool PairSearch::may_be_together(const Curve& one, const Curve& other) const {
+  if (classes_[one.fault_class].is_setting || classes_[other.fault_class].is_setting) return false;
   if (one.fault_class == other.fault_class && classes_[one.fault_class].parts.size() == 1) return false;
   if (one.fault.is_planned_around == other.fault.is_planned_around) return true;
   const Curve& unknown = one.fault.is_planned_around ? other : one;
@@ -101,7 +104,7 @@ const std::vector<FaultClass>& PairSearch::classes_beside(const Fault& fault) co
   return classes_beside_.emplace(fault.part, std::move(found)).first->second;
 }
 
-std::vector<Hypothesis> PairSearch::places_of(const Hypothesis& pair) const {
+std::vector<Hypothesis> PairSearch::places_of(const Hypothesis& pair, std::size_t max) const {
   const std::vector<std::string>& parts = classes_[pair.curves[1]->fault_class].parts;
   std::vector<Hypothesis> places;
   for (const FaultClass& each : classes_beside(pair.faults[0])) {
@@ -114,9 +117,30 @@ std::vector<Hypothesis> PairSearch::places_of(const Hypothesis& pair) const {
     placed.prior *= static_cast<double>(each.parts.size()) / static_cast<double>(parts.size());
   }
   std::ranges::stable_sort(places, std::ranges::greater(), &Hypothesis::prior);
-  if (places.size() > max_places) places.resize(max_places);
+  if (places.size() > max) places.resize(max);
   if (places.empty()) places.push_back(pair);
   return places;
+}
+
+std::vector<Hypothesis> PairSearch::two_gone() const {
+  std::map<std::size_t, const Curve*> of_class;  // Any part stands for its class: its places are tried.
+  for (const Curve& curve : search_.curves()) {
+    if (curve.fault.kind == Fault::Kind::gone) of_class.emplace(curve.fault_class, &curve);
+  }
+  std::vector<Hypothesis> all;
+  for (auto one = of_class.begin(); one != of_class.end(); ++one) {
+    for (auto other = one; other != of_class.end(); ++other) {
+      const Curve &first = *one->second, &second = *other->second;
+      if (!may_be_together(first, second)) continue;
+      const Hypothesis pair{{&first, &second},
+                            {first.fault, second.fault},
+                            prior_of_two * first.prior * second.prior,
+                            search_.log_likelihood(search_.healthy()),
+                            search_.healthy()};
+      std::ranges::move(places_of(pair, options_.max_pairs), std::back_inserter(all));
+    }
+  }
+  return all;
 }
 
 /// The best of each two kinds of faults, so many of these at most, in all their places.
@@ -131,7 +155,7 @@ std::vector<Hypothesis> PairSearch::place(std::vector<Hypothesis> pairs, std::si
     Kinds kinds;
     kinds.second = pair.faults[0].is_planned_around;
     for (const Curve* curve : pair.curves) kinds.first.emplace(curve->fault_class, curve->fault.kind);
-    if (seen.insert(kinds).second) std::ranges::move(places_of(pair), std::back_inserter(all));
+    if (seen.insert(kinds).second) std::ranges::move(places_of(pair, max_places), std::back_inserter(all));
   }
   return all;
 }
@@ -161,7 +185,7 @@ std::vector<Hypothesis> PairSearch::fit() const {
 std::vector<Hypothesis> PairSearch::beside(const Curve& kept, const Fault& fault, std::span<const double> alone,
                                            std::span<const double> ratios) const {
   enum class Rule : std::uint8_t { slower, slower_by_ratios, product };
-  const double over_kept = fault.kind == Fault::Kind::gone ? 0 : -std::log(static_cast<double>(screened_rates.size()));
+  const double over_kept = !has_rate(fault) ? 0 : -std::log(static_cast<double>(screened_rates.size()));
   std::vector<Hypothesis> found;
   for (const Curve& curve : search_.curves()) {
     if (&curve == &kept || !may_be_together(kept, curve)) continue;
@@ -332,6 +356,9 @@ std::vector<Hypothesis> PairSearch::find() {
   }
   try_out(place(found_, max_placed), options_.max_pairs);
   try_out(with_neighbours(), options_.max_pairs / 2);
+  constexpr double explained = 0.03;  // Per row.
+  const bool is_explained = !found_.empty() && search_.gap(found_.front().times) < explained * explained * rows;
+  if (!is_explained) try_out(two_gone(), 2 * options_.max_pairs);
   search_.improve_rates(likely(found_, max_improved), 3);
   return found_;
 }

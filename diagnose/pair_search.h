@@ -55,8 +55,10 @@ class PairSearch {
   [[nodiscard]] std::vector<Hypothesis> instead(const Hypothesis& of, std::size_t kept) const;
   /// The classes of the machine and the tests once it has this fault; none where nobody says.
   [[nodiscard]] const std::vector<FaultClass>& classes_beside(const Fault& fault) const;
-  /// The pair with the second part in each place that differs.
-  [[nodiscard]] std::vector<Hypothesis> places_of(const Hypothesis& pair) const;
+  /// The pair with the second part in each place that differs, so many at most, the likeliest first.
+  [[nodiscard]] std::vector<Hypothesis> places_of(const Hypothesis& pair, std::size_t max) const;
+  /// Any two parts that are gone, in every place: what is planned around both follows from neither alone.
+  [[nodiscard]] std::vector<Hypothesis> two_gone() const;
   [[nodiscard]] std::vector<Hypothesis> place(std::vector<Hypothesis> pairs, std::size_t max_kinds) const;
   [[nodiscard]] bool needs_both(const Hypothesis& pair) const;
   [[nodiscard]] const Curve* curve_of(const std::string& part, const Fault& like) const;

@@ -15,9 +15,10 @@ namespace espalier::diagnose {
 
 /// A collective on some ranks of the machine, by one algorithm.
 struct Question {
-  std::string ranks;       ///< Nodes and ranges that are the ranks, as --ranks names them; empty: all.
-  std::string collective;  ///< "all_reduce", ...
-  std::string algorithm;   ///< "ring", "auto", "nccl", ...
+  std::string ranks;          ///< Nodes and ranges that are the ranks, as --ranks names them; empty: all.
+  std::string collective;     ///< "all_reduce", ...
+  std::string algorithm;      ///< "ring", "auto", "nccl", ...
+  std::string protocol = {};  ///< "simple", ... alone; empty: all.
 
   friend auto operator<=>(const Question&, const Question&) = default;
 };

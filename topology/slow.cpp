@@ -108,7 +108,8 @@ Result<Topology> slow_down(const Topology& topology, std::span<const std::string
 std::string seen_text(const Topology& topology) {
   std::string text;
   for (const Node& node : topology.nodes()) {
-    text += fmt::format("{} {} {}\n", node.id, node.is_rank, node.bandwidth.bytes_per_second);
+    text += fmt::format("{} {} {} {} {}\n", node.id, node.is_rank, node.bandwidth.bytes_per_second, node.multicast,
+                        node.reduction);
   }
   for (const Link& link : topology.links()) {
     text += fmt::format("{} {} {} {}\n", link.tail.index(), link.head.index(), link.link_class,

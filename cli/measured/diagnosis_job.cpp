@@ -12,6 +12,7 @@
 
 #include "base/parallel.h"
 #include "cli/output/progress.h"
+#include "diagnose/setting.h"
 #include "topology/cables.h"
 #include "topology/names/group.h"
 
@@ -220,6 +221,7 @@ std::optional<diagnose::NextTest> next_test_for(const Topology& machine, const d
                                                 const diagnose::Predict& predict, bool is_large) {
   if (diagnosis.suspects.empty()) return std::nullopt;
   const diagnose::Suspect& first = diagnosis.suspects.front();
+  if (first.fault.kind == diagnose::Fault::Kind::setting) return std::nullopt;  // Its advice is how to tell.
   std::vector<std::string> parts = first.alike;
   parts.insert(parts.end(), first.same_predictions.begin(), first.same_predictions.end());
   if (parts.size() < 2) return std::nullopt;
@@ -228,6 +230,19 @@ std::optional<diagnose::NextTest> next_test_for(const Topology& machine, const d
   const Bytes size = diagnosis.worst->points[diagnosis.worst_point].size;
   constexpr std::size_t max_of_large = 2, max_of_small = 12;  // To plan on half of many ranks takes long.
   return diagnose::find_next_test(machine, parts, fault, like, size, predict, is_large ? max_of_large : max_of_small);
+}
+
+/// Parts that may be at fault, and under a profile NCCL's settings.
+std::vector<diagnose::FaultClass> classes_for(const DiagnosisTables& tables,
+                                              const std::shared_ptr<const forecast::Software>& software) {
+  std::vector<diagnose::FaultClass> classes = diagnose::find_fault_classes(tables.tested);
+  set_apart(classes, tables.counted);
+  constexpr std::size_t max_ranks = 512;  // Each setting is planned for as the healthy machine is.
+  if (software == nullptr || tables.tested.front().rank_count() > max_ranks) return classes;
+  for (const diagnose::Setting& setting : diagnose::nccl_settings()) {
+    classes.push_back({{std::string(setting.name)}, "setting", false, true});
+  }
+  return classes;
 }
 
 /// With the calls started in one way.
@@ -264,7 +279,7 @@ Result<Diagnosed> diagnose_as_started(DiagnosisRuns& runs, const Topology& machi
   options.max_places = std::max<std::size_t>(12, options.max_places / boxes);
   options.neighbours = [&](const std::string& part) { return neighbours_of(machine, part); };
   options.on_step = [&](const std::string& what) { progress.step(what); };
-  auto diagnosis = diagnose::diagnose(tables.evidence, diagnose::find_fault_classes(tables.tested), predict, options);
+  auto diagnosis = diagnose::diagnose(tables.evidence, classes_for(tables, runs.software()), predict, options);
   if (!diagnosis) return tl::unexpected(diagnosis.error());
   return Diagnosed{runs.software(), *std::move(diagnosis), {}, {}};
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/jobs/stop.h"
+#include "cli/measured/counted_parts.h"
 #include "cli/measured/diagnosis_output.h"
 #include "cli/measured/diagnosis_runs.h"
 #include "cli/output/console.h"
@@ -20,6 +21,7 @@ namespace espalier::cli {
 struct DiagnosisTables {
   std::vector<diagnose::Evidence> evidence;
   std::vector<Topology> tested;
+  std::vector<CountedPart> counted;  ///< Parts that counters beside the tables speak against.
 
   [[nodiscard]] std::size_t rows() const;
   /// The series of a table: measured on these ranks alone (as --ranks names them; empty: all), and where rows name

@@ -7,6 +7,7 @@
 
 #include "base/counted.h"
 #include "base/format_units.h"
+#include "diagnose/setting.h"
 
 namespace espalier::cli {
 namespace {
@@ -49,6 +50,11 @@ std::string verdict_text(const DiagnosisReport& report) {
 std::string advice_for(const Suspect& suspect) {
   if (suspect.fault.kind == Fault::Kind::late)
     return "look for a rank that other work holds up, and at its clock and power";
+  if (suspect.fault.kind == Fault::Kind::setting) {
+    for (const diagnose::Setting& setting : diagnose::nccl_settings()) {
+      if (setting.name == suspect.fault.part) return std::string(setting.advice);
+    }
+  }
   if (suspect.what == "nic")
     return "compare its speed, width and error counters with its peers' (ethtool, ibstat, lspci -vv)";
   if (suspect.what == "gpu")
@@ -57,6 +63,8 @@ std::string advice_for(const Suspect& suspect) {
   if (suspect.what.starts_with("all "))
     return "look for a setting that all have: the driver, a rate, ACS or an IOMMU on the way";
   if (suspect.what == "switch" || suspect.what == "pcie") return "look at its ports' counters and firmware";
+  if (suspect.what == "rail")
+    return "look at this rail's switch, and at what its NICs have in common (ports, firmware, routing)";
   return "read the error counters of both ends, reseat or change the cable";
 }
 
@@ -75,6 +83,7 @@ std::string part_text(const Suspect& suspect) {
 
 std::string state_text(const Fault& fault) {
   if (fault.kind == Fault::Kind::late) return "late by " + duration_of(fault.delay);
+  if (fault.kind == Fault::Kind::setting) return "set";
   return fault.kind == Fault::Kind::gone ? "gone" : fmt::format("at {:.0f} % of its rate", 100 * fault.rate);
 }
 
@@ -129,6 +138,10 @@ std::string diagnosis_text(const DiagnosisReport& report) {
     }
   }
   if (report.next_test) text += "\n" + next_test_text(report);
+  for (const CountedPart& part : report.counted) {
+    text += fmt::format("\nCounters speak against {} ({}){}.\n", part.part, part.says,
+                        diagnosis.suspects.empty() ? ", which no measured time shows" : "");
+  }
   if (!diagnosis.untouched.empty()) {
     text += fmt::format("\nNot tested here: {}.\n", fmt::join(diagnosis.untouched, ", "));
   }
@@ -147,7 +160,9 @@ Json diagnosis_json(const DiagnosisReport& report) {
             {"factor", diagnosis.factor},
             {"suspects", Json::array()},
             {"untouched", diagnosis.untouched},
-            {"next_test", nullptr}};
+            {"next_test", nullptr},
+            {"counters", Json::array()}};
+  for (const CountedPart& part : report.counted) json["counters"].push_back({{"part", part.part}, {"says", part.says}});
   for (const Suspect& suspect : diagnosis.suspects) {
     Json one{{"part", suspect.fault.kind == Fault::Kind::late ? Json() : Json(suspect.fault.part)},
              {"kind", name_of(suspect.fault.kind)},

@@ -4,8 +4,10 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 
+#include "cli/measured/counted_parts.h"
 #include "cli/output/table.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/next_test.h"
@@ -27,6 +29,7 @@ struct DiagnosisReport {
   const diagnose::Diagnosis* diagnosis = nullptr;
   std::optional<diagnose::NextTest> next_test;
   std::optional<TooFast> too_fast;
+  std::span<const CountedPart> counted;  ///< By counters beside the tables.
 };
 
 /// A row per suspect.

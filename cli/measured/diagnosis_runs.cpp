@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/jobs/predict_rows.h"
+#include "diagnose/setting.h"
 #include "planners/nccl/search/nccl_box.h"
 #include "planners/planner.h"
 #include "planners/symmetric/symmetric_plan.h"
@@ -27,6 +28,15 @@ double median_of(std::vector<double> values) {
 /// What a row says that it ran, or what is taken for it.
 std::string algorithm_of(const compare::Measurement& row, const std::string& otherwise) {
   return row.algorithm.empty() ? otherwise : row.algorithm;
+}
+
+/// The software with this protocol alone; empty: as it is.
+std::shared_ptr<const forecast::Software> with_protocol(const std::shared_ptr<const forecast::Software>& software,
+                                                        const std::string& name) {
+  if (software == nullptr || name.empty()) return software;
+  auto alone = *software;
+  if (const auto protocol = sim::parse_protocol(name)) alone.protocol = *protocol;
+  return std::make_shared<const forecast::Software>(std::move(alone));
 }
 
 /// Whether software that reads what links say of themselves sees a difference.
@@ -134,7 +144,7 @@ Result<DiagnosisRuns::Healthy*> DiagnosisRuns::healthy(const diagnose::Question&
   auto made = std::make_unique<Healthy>();
   made->planned = planned;
   forecast::RunOptions options;
-  options.profile = software_;
+  options.profile = with_protocol(software_, question.protocol);
   made->runs = std::make_unique<forecast::CandidateRuns>(planned->machine, planned->candidates, options);
   return healthy_.emplace(question, std::move(made)).first->second.get();
 }
@@ -178,12 +188,7 @@ Result<std::vector<double>> DiagnosisRuns::run_as_before(Healthy& of, const diag
     std::unique_ptr<forecast::CandidateRuns>& alike = runs[as];
     if (!alike) {
       forecast::RunOptions options;
-      options.profile = software_;
-      if (software_ != nullptr && !run.protocol.empty()) {
-        auto software = *software_;
-        if (const auto protocol = sim::parse_protocol(run.protocol)) software.protocol = *protocol;
-        options.profile = std::make_shared<const forecast::Software>(std::move(software));
-      }
+      options.profile = with_protocol(software_, run.protocol);
       if (!picks_its_chunk) {
         options.pacing.chunk = run.report.chunk;
         options.pacing.ahead = static_cast<std::uint32_t>(run.report.ahead);
@@ -222,7 +227,7 @@ Result<std::vector<double>> DiagnosisRuns::run_planned_around(const Healthy& of,
   const auto candidates = plan_around(of, question, faulty);
   if (!candidates) return tl::unexpected(candidates.error());
   forecast::RunOptions options;
-  options.profile = software_;
+  options.profile = with_protocol(software_, question.protocol);
   options.communicators = communicators_;
   forecast::CandidateRuns runs(faulty, **candidates, options);
   std::vector<double> times;
@@ -234,9 +239,11 @@ Result<std::vector<double>> DiagnosisRuns::run_planned_around(const Healthy& of,
   return times;
 }
 
-Result<std::vector<double>> DiagnosisRuns::predict(const diagnose::Question& question,
+Result<std::vector<double>> DiagnosisRuns::predict(const diagnose::Question& asked,
                                                    std::span<const diagnose::Fault> faults,
                                                    std::span<const Bytes> sizes) {
+  using Kind = diagnose::Fault::Kind;
+  const diagnose::Question question = diagnose::with_settings(asked, faults);
   const auto of = healthy(question);
   if (!of) return tl::unexpected(of.error());
   const auto faulty = diagnose::with_faults((*of)->planned->machine, faults);
@@ -245,11 +252,13 @@ Result<std::vector<double>> DiagnosisRuns::predict(const diagnose::Question& que
     return fail(ErrorCode::infeasible, "a rank is gone");
   }
   const bool is_known = std::ranges::any_of(faults, &diagnose::Fault::is_planned_around);
-  const bool is_gone = std::ranges::any_of(
-      faults, [](const diagnose::Fault& fault) { return fault.kind == diagnose::Fault::Kind::gone; });
+  const bool is_other = std::ranges::any_of(
+      faults, [](const diagnose::Fault& fault) { return fault.kind == Kind::gone || diagnose::is_of_machine(fault); });
+  const bool is_whole =
+      !is_other && std::ranges::none_of(faults, [](const diagnose::Fault& fault) { return fault.kind == Kind::slow; });
   const bool reads_links = forecast::is_nccl_algorithm(question.algorithm);
-  const bool is_planned_around = is_gone || (is_known && (!reads_links || is_seen(*faulty, (*of)->planned->machine)));
-  auto times = faults.empty()      ? run_healthy(**of, question, sizes)
+  const bool is_planned_around = is_other || (is_known && (!reads_links || is_seen(*faulty, (*of)->planned->machine)));
+  auto times = is_whole            ? run_healthy(**of, question, sizes)
                : is_planned_around ? run_planned_around(**of, question, *faulty, sizes)
                                    : run_as_before(**of, question, *faulty, sizes);
   if (!times) return times;

@@ -25,7 +25,7 @@ OrStop<std::vector<diagnose::Evidence>> evidence_of(const compare::Measurements&
                                                     const std::string& ranks, const std::string& algorithm);
 
 /// Predicts what a diagnosis asks for: what was planned on the healthy machine, chosen and cut as there, runs on the
-/// one with faults; faults that the software knows are planned around. Several threads may ask at once.
+/// one with faults; faults that the software knows and settings are planned around. Several threads may ask at once.
 class DiagnosisRuns {
  public:
   DiagnosisRuns(const Topology& machine, std::shared_ptr<const forecast::Software> software)
@@ -37,7 +37,7 @@ class DiagnosisRuns {
   [[nodiscard]] const std::shared_ptr<const forecast::Software>& software() const { return software_; }
 
   /// As diagnose::Predict.
-  Result<std::vector<double>> predict(const diagnose::Question& question, std::span<const diagnose::Fault> faults,
+  Result<std::vector<double>> predict(const diagnose::Question& asked, std::span<const diagnose::Fault> faults,
                                       std::span<const Bytes> sizes);
 
   /// About the same for slow parts that the software does not know of, by what runs put on links, without simulating

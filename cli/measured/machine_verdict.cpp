@@ -82,7 +82,8 @@ std::optional<PicturedSuspects> picture_suspects(const Console& console, const M
   std::vector<diagnose::Fault> faults;
   std::string sentence;
   for (const diagnose::Suspect& suspect : find_suspects(console, given)) {
-    if (suspect.fault.kind == diagnose::Fault::Kind::late) continue;
+    using FaultKind = diagnose::Fault::Kind;
+    if (suspect.fault.kind == FaultKind::late || suspect.fault.kind == FaultKind::setting) continue;
     sentence += fmt::format(
         "{}{} ({:.0f} %{})", sentence.empty() ? "" : ", ", suspect.fault.part, 100 * suspect.probability,
         suspect.alike.size() > 1 ? fmt::format(", or one of {} like it", suspect.alike.size() - 1) : std::string());

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <set>
 
@@ -14,6 +16,7 @@
 #include "cli/output/json_text.h"
 #include "cli/verbs/commands.h"
 #include "compare/compare_results.h"
+#include "compare/read/port_counters.h"
 
 namespace espalier::cli {
 namespace {
@@ -45,6 +48,18 @@ OrStop<DiagnosisTables> load_tables(const Console& console, const DiagnoseFlags&
   DiagnosisTables tables;
   for (const std::string& argument : flags.files) {
     const FileArgument file = parse_file(argument);
+    if (file.path != "-") {
+      const auto text = read_whole(console, file.path);
+      if (!text) return stop(text.error());
+      if (compare::has_port_counters(*text)) {
+        const auto troubles = compare::read_port_counters(*text, file.path);
+        if (!troubles) return stop(troubles.error());
+        auto counted = find_counted_parts(machine, *troubles, file.ranks, file.path);
+        if (!counted) return tl::unexpected(counted.error());
+        std::ranges::move(*counted, std::back_inserter(tables.counted));
+        continue;
+      }
+    }
     const auto runs = load_runs(console, {file.path}, flags.collective);
     if (!runs) return tl::unexpected(runs.error());
     const compare::RunFile& run = runs->front().second;
@@ -55,6 +70,10 @@ OrStop<DiagnosisTables> load_tables(const Console& console, const DiagnoseFlags&
     if (auto added = tables.add(machine, *table, file.ranks, usual_algorithm); !added) {
       return tl::unexpected(added.error());
     }
+  }
+  if (tables.evidence.empty()) {
+    return usage(
+        {ErrorCode::invalid_input, "counters alone say nothing of times", "name a file of measured times beside them"});
   }
   return tables;
 }
@@ -118,7 +137,8 @@ ExitCode run(const Console& console, const DiagnoseFlags& flags) {
   if (!diagnosed) return console.refuse(diagnosed.error());
   const DiagnosisReport report{flags.machine.argument, diagnosed->software != nullptr ? diagnosed->software->shown : "",
                                tables->rows(),         &diagnosed->diagnosis,
-                               diagnosed->next_test,   diagnosed->too_fast};
+                               diagnosed->next_test,   diagnosed->too_fast,
+                               tables->counted};
   if (console.csv) {
     console.print_bytes(suspects_table(diagnosed->diagnosis).csv());
   } else {
@@ -136,7 +156,9 @@ void add_diagnose_command(CLI::App& app, Session& session) {
   flags->machine.add_damage_to(*command);
   command
       ->add_option("FILE", flags->files,
-                   "What was measured, as compare reads it; FILE@NODES was measured on these ranks alone")
+                   "What was measured, as compare reads it (FILE@NODES: on these ranks alone), and port counters of "
+                   "nvidia-smi nvlink, "
+                   "perfquery, ibqueryerrors or ibdiagnet (FILE@HOST or @PART: of this one)")
       ->required();
   command
       ->add_option("-a,--algorithm", flags->algorithm,

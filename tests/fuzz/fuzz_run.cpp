@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "compare/compare_results.h"
 #include "compare/compare_timelines.h"
+#include "compare/read/port_counters.h"
 #include "compare/read/rank_calls.h"
 #include "compare/read/read_run.h"
 #include "compare/stragglers.h"
@@ -43,12 +44,27 @@ void check_record(std::string_view text) {
                  "costs are times");
 }
 
+/// Ports in trouble say which and why.
+void check_counters(std::string_view text) {
+  using namespace espalier;
+  const auto troubles = compare::read_port_counters(text, "fuzz");
+  ESPALIER_CHECK(troubles.has_value() || !compare::has_port_counters(text), "what is recognised is read");
+  if (!troubles) {
+    ESPALIER_CHECK(troubles.error().message.starts_with("fuzz:"), "an error says where");
+    return;
+  }
+  for (const compare::PortTrouble& trouble : *troubles) {
+    ESPALIER_CHECK(trouble.line > 0 && !trouble.says.empty(), "troubles say where they are and what");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (compare::is_rank_record(text)) check_record(text);
+  check_counters(text);
   const auto run = compare::read_run(text, "fuzz", {});
   if (!run) {
     ESPALIER_CHECK(run.error().message.starts_with("fuzz:"), "an error says where");

@@ -43,8 +43,9 @@ TEST(FaultClasses, HoldEveryPartOnce) {
   const std::vector<Topology> tested = {two_boxes()};
   std::vector<std::string> all;
   for (const FaultClass& each : find_fault_classes(tested)) all.insert(all.end(), each.parts.begin(), each.parts.end());
-  // 9 nodes, 2 + 4 + 4 cables, 2 hosts; the classes of links are nvlink, bus and cable, each of more than one cable.
-  EXPECT_EQ(all.size(), 9U + 10U + 2U + 3U);
+  // 9 nodes, 2 + 4 + 4 cables, 2 hosts, 2 rails; the classes of links are nvlink, bus and cable, each of more than one
+  // cable.
+  EXPECT_EQ(all.size(), 9U + 10U + 2U + 2U + 3U);
   std::ranges::sort(all);
   EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
 }
@@ -56,6 +57,8 @@ TEST(FaultClasses, PutTogetherWhatASymmetryMakesTheSame) {
   EXPECT_EQ(class_with(classes, "box0.nic0")->parts.size(), 4U);
   EXPECT_EQ(class_with(classes, "box0.nic0")->what, "nic");
   EXPECT_EQ(class_with(classes, "box0")->parts, (std::vector<std::string>{"box0", "box1"}));
+  EXPECT_EQ(class_with(classes, "box[0-1].nic1")->parts, (std::vector<std::string>{"box[0-1].nic0", "box[0-1].nic1"}));
+  EXPECT_EQ(class_with(classes, "box[0-1].nic1")->what, "rail");
   EXPECT_EQ(class_with(classes, "leaf")->parts.size(), 1U);
 }
 
