@@ -56,7 +56,8 @@ struct DiagnoseOptions {
   std::function<std::vector<FaultClass>(const Fault&)> classes_with = {};
   std::size_t max_pairs = 40;   ///< Of faults in their places, that are predicted.
   std::size_t max_places = 64;  ///< Of single faults, that are predicted.
-  /// Parts that meet this one: the cables of a node, the nodes of a cable. Empty: nobody says.
+  /// Parts that meet this one: the cables of a node, the nodes of a cable, the switches of a class of links. Empty:
+  /// nobody says.
   std::function<std::vector<std::string>(const std::string&)> neighbours = {};
   std::size_t max_dense = 8;                             ///< Faults that are planned around, at up to ten rates more.
   std::function<void(const std::string&)> on_step = {};  ///< Told what is looked at, one at a time.

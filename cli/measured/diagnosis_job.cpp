@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -203,10 +204,17 @@ Result<Launches> runs_that_fit(const Topology& machine, const DiagnosisTables& t
   return fitting;
 }
 
-/// The cables of a node, the nodes of a cable; of a class of links nothing.
+/// The cables of a node and their classes, the nodes of a cable, the switches of a class of links.
 std::vector<std::string> neighbours_of(const Topology& machine, const std::string& part) {
   std::vector<std::string> found;
   const NodeId node = machine.find_node(part);
+  std::set<std::string> of_classes;
+  for (const Link& link : machine.links()) {
+    if (link.tail == node && !link.link_class.empty()) of_classes.insert(link.link_class);
+    const bool is_of_switch = machine.node(link.tail).kind == NodeKind::switch_node;
+    if (link.link_class == part && is_of_switch) of_classes.insert(machine.node(link.tail).id);
+  }
+  found.assign(of_classes.begin(), of_classes.end());
   for (const Cable& cable : find_cables(machine)) {
     const Link& link = machine.link(cable.there);
     std::string name = cable_name(machine, cable);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <variant>
 
 #include "base/parse_units.h"
 #include "cli/flags/algorithm_flags.h"
@@ -12,12 +14,14 @@
 #include "cli/jobs/measured_beside.h"
 #include "cli/jobs/plan_shown.h"
 #include "cli/jobs/predict_rows.h"
+#include "cli/jobs/run_files.h"
 #include "cli/jobs/simulate_sizes.h"
 #include "cli/measured/machine_verdict.h"
 #include "cli/measured/measured_explanation.h"
 #include "cli/measured/measured_path.h"
 #include "cli/output/json_text.h"
 #include "cli/output/progress.h"
+#include "compare/compare_results.h"
 #include "compare/path_by_rank.h"
 #include "compare/statistics.h"
 
@@ -190,13 +194,39 @@ OrStop<void> explain_timeline(const Input& input, const MeasuredFile& file, Meas
   return {};
 }
 
+/// The collective that the rows of a file are of, where they are of one; else an empty name.
+std::string collective_in(const Console& console, const std::string& file) {
+  if (file == "-") return {};  // What is read once is gone.
+  const auto runs = load_runs(console, {file}, {});
+  if (!runs) return {};
+  const compare::RunFile& run = runs->front().second;
+  const auto* timeline = std::get_if<Timeline>(&run);
+  const auto table = timeline != nullptr ? compare::measurements_of(*timeline, file)
+                                         : Result<compare::Measurements>(std::get<compare::Measurements>(run));
+  std::set<std::string> named;
+  if (table) {
+    for (const compare::Measurement& row : table->rows) named.insert(row.collective);
+  }
+  return named.size() == 1 ? *named.begin() : std::string();
+}
+
+/// What is named, or what the file was measured of. Errors: usage.
+OrStop<Collective> collective_of(const Console& console, const MeasuredQuestion& question, const Input& input) {
+  if (input.schedule) return input.schedule->collective;
+  PredictionFlags flags = question.flags;
+  if (flags.collective.name.empty()) flags.collective.name = collective_in(console, question.file);
+  auto collective = flags.resolve_collective(input.topology);
+  if (!collective) return usage(collective.error());
+  return *std::move(collective);
+}
+
 OrStop<MeasuredExplanation> explain_file(const Console& console, const MeasuredQuestion& question, const Input& input) {
   const PredictionFlags& flags = question.flags;
   if (input.schedule) {
     if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
   }
-  auto collective = input.schedule ? input.schedule->collective : flags.resolve_collective(input.topology);
-  if (!collective) return usage(collective.error());
+  OrStop<Collective> collective = collective_of(console, question, input);
+  if (!collective) return tl::unexpected(collective.error());
   auto files = load_measured(console, {question.file}, collective->kind);
   if (!files) return tl::unexpected(files.error());
   const MeasuredFile& file = files->front();
@@ -204,8 +234,9 @@ OrStop<MeasuredExplanation> explain_file(const Console& console, const MeasuredQ
           find_idle_option(question.command, mode_of_file(file.timeline.has_value(), input.schedule.has_value())))
     return usage(*idle);
   if (!file.timeline && !input.schedule) {
-    collective = with_shares_of(file.rows, *std::move(collective));
-    if (!collective) return stop(collective.error());
+    auto with_shares = with_shares_of(file.rows, *std::move(collective));
+    if (!with_shares) return stop(with_shares.error());
+    collective = *std::move(with_shares);
   }
   MeasuredExplanation explanation;
   explanation.topology = &input.topology;

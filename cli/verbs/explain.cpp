@@ -241,6 +241,7 @@ void add_explain_command(CLI::App& app, Session& session) {
                 "espalier explain dgx-h100 all_reduce -a ring --protocol ll128 --jitter 2% --seed 7",
                 "espalier explain dgx-h100 all_reduce -a nccl --profile nccl-hopper -s 8M",
                 "espalier explain dgx-h100 all_reduce --measured all_reduce_perf.log --profile nccl-hopper",
+                "espalier explain dgx-h100 --measured all_reduce_perf.log",
                 "espalier explain plan.json --measured run-trace.json", "espalier explain --scenario training-step",
                 "espalier explain --scenario link-dies --seed 3"}) +
       "\n--csv prints what single changes would save. The limit is proven anew from its cut. What cables would buy is "

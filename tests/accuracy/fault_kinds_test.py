@@ -55,7 +55,7 @@ KINDS = {
     "Simple alone": ("dgx-a100", ["all_reduce", "all_gather"], ["--protocol", "simple"], ["Simple alone"]),
     "a rail": ("dgx-a100-x2", ["all_reduce", "all_to_all"], ["--slow", "box[0-1].nic3=0.4"], ["box[0-1].nic3"]),
     "a switch": ("dgx-a100-x2", ["all_reduce", "all_to_all"], ["--slow", "rail1=0.4"], ["rail1"]),
-    "a host": ("dgx-a100-x2", ["all_reduce", "all_to_all"], ["--slow", "box1=0.4"], ["box1"]),
+    "a host": ("dgx-a100-x2", ["all_reduce", "all_to_all"], ["--slow", "box1=0.5"], ["box1"]),
 }
 NVLINK = """GPU {gpu}: NVIDIA A100-SXM4-80GB (UUID: GPU-0)
 \t Link 0: Replay Errors: 0
