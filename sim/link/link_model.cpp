@@ -215,9 +215,20 @@ void LinkModel::remember_lone_runs() {
   scratch_ = std::make_unique<LinkModel>(network_, Conditions{});
 }
 
+/// Whether each rank gets something of every other, so that none is through before all have entered.
+bool LinkModel::joins_all(const CompiledSchedule& compiled, const RunOptions& options) {
+  const Collective& collective = compiled.schedule().collective;
+  const bool is_of_all = collective.kind == CollectiveKind::all_gather ||
+                         collective.kind == CollectiveKind::all_reduce ||
+                         collective.kind == CollectiveKind::reduce_scatter;
+  constexpr std::int64_t elements = 64;  // For every rank: no part of the message is empty.
+  return is_of_all && collective.shares.empty() &&
+         options.size.count >= elements * collective.rank_count * options.element_size;
+}
+
 bool LinkModel::put_aside(RunId run, const CompiledSchedule& compiled, const RunOptions& options) {
   if (!lone_) return false;
-  lone_->put_aside(run, compiled);
+  lone_->put_aside(run, compiled, joins_all(compiled, options));
   options_[run] = options;
   return true;
 }
@@ -235,22 +246,32 @@ bool LinkModel::enter_aside(RunId run, Rank rank, std::int64_t time) {
   LoneRuns::Aside* const aside = lone_ ? lone_->find(run) : nullptr;
   if (aside == nullptr) return false;
   const CompiledSchedule& compiled = *aside->compiled;
-  const bool stays = aside->entered.empty() ? come_first(run, compiled, time) : aside->entry == time;
+  const bool stays = aside->entered.empty() ? come_first(run, compiled, time) : aside->entry == time || aside->waits;
   if (!stays) {
     take_back(run);
     return false;
   }
-  aside->entered.push_back(rank);
+  aside->entered.emplace_back(rank, time - aside->entry);
   if (aside->entered.size() == compiled.schedule().collective.rank_count) {
-    lone_->know(run, know_alone(compiled, options_.at(run)));
+    const LoneRun& known = know_alone(*aside, options_.at(run));
+    if (known.ends.front().first < aside->entered.back().second) {
+      take_back(run);
+      return true;
+    }
+    lone_->know(run, known);
   }
   return true;
 }
 
 /// What a run does alone, on an idle network.
-const LoneRun& LinkModel::know_alone(const CompiledSchedule& compiled, const RunOptions& options) {
-  const LoneKey key{&compiled,           options.size.count, options.chunk.count, options.element_size,
-                    options.payload_ppm, options.ahead};
+const LoneRun& LinkModel::know_alone(const LoneRuns::Aside& aside, const RunOptions& options) {
+  const CompiledSchedule& compiled = *aside.compiled;
+  // Who enters at one moment does so in any order.
+  auto entered = aside.entered;
+  std::ranges::sort(entered);
+  const LoneKey key{
+      &compiled, options.size.count, options.chunk.count, options.element_size, options.payload_ppm, options.ahead,
+      entered};
   const auto [at, is_new] = known_alone_.try_emplace(key);
   LoneRun& known = at->second;
   if (!is_new) return known;
@@ -264,7 +285,8 @@ const LoneRun& LinkModel::know_alone(const CompiledSchedule& compiled, const Run
   const std::int64_t entry = std::max<std::int64_t>(model.now_ + 1, model.elapsed_);
   const auto run = model.add(compiled, options);
   ESPALIER_CHECK(run.has_value(), "what was added before can be added again");
-  model.enter_all(*run, entry);
+  std::ranges::stable_sort(entered, {}, &std::pair<Rank, std::int64_t>::second);
+  for (const auto& [rank, later] : entered) model.enter(*run, rank, entry + later);
   std::vector<RankEnd> ended;
   while (model.next_time() != never) model.advance(ended);
   for (const RankEnd& end : ended) known.ends.emplace_back(end.time - entry, end.rank);
@@ -292,7 +314,7 @@ void LinkModel::take_back(RunId id) {
   std::swap(queue_, others);
   std::swap(ended_, ended_of_others);
   now_ = std::min(now, aside.entry - 1);
-  for (const Rank rank : aside.entered) run.enter(rank, aside.entry, ended_, go);
+  for (const auto& [rank, later] : aside.entered) run.enter(rank, aside.entry + later, ended_, go);
   while (!queue_.empty() && queue_.earliest() <= now) handle_next();
   std::vector<Event> batch;
   while (!queue_.empty()) {

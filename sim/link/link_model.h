@@ -76,11 +76,12 @@ class LinkModel final : public RunningModel {
   void note_over(const Run& run) override {
     if (lone_) lone_->leave(run.compiled());
   }
+  static bool joins_all(const CompiledSchedule& compiled, const RunOptions& options);
   bool put_aside(RunId run, const CompiledSchedule& compiled, const RunOptions& options) override;
   bool enter_aside(RunId run, Rank rank, std::int64_t time) override;
   void take_back(RunId run) override;
   bool come_first(RunId run, const CompiledSchedule& compiled, std::int64_t time);
-  const LoneRun& know_alone(const CompiledSchedule& compiled, const RunOptions& options);
+  const LoneRun& know_alone(const LoneRuns::Aside& aside, const RunOptions& options);
   void begin_entering(std::int64_t time);
   void end_lone_runs(std::int64_t time);
   void handle_next();
@@ -96,8 +97,8 @@ class LinkModel final : public RunningModel {
     return [this](std::uint32_t packet) { return packets_[packet].chunk; };
   }
 
-  using LoneKey =
-      std::tuple<const CompiledSchedule*, std::int64_t, std::int64_t, std::int64_t, std::int32_t, std::uint32_t>;
+  using LoneKey = std::tuple<const CompiledSchedule*, std::int64_t, std::int64_t, std::int64_t, std::int32_t,
+                             std::uint32_t, std::vector<std::pair<Rank, std::int64_t>>>;
 
   LinkService service_;
   ServiceProbe waits_;

@@ -16,6 +16,12 @@ const std::vector<std::uint32_t>& LoneRuns::resources_of(const CompiledSchedule&
   return at->second;
 }
 
+void LoneRuns::put_aside(RunId run, const CompiledSchedule& compiled, bool waits) {
+  Aside& aside = asides_[run];
+  aside.compiled = &compiled;
+  aside.waits = waits;
+}
+
 LoneRuns::Aside LoneRuns::take_back(RunId run) {
   const auto at = asides_.find(run);
   ESPALIER_CHECK(at != asides_.end(), "what is taken back was put aside");
@@ -38,8 +44,9 @@ void LoneRuns::leave(const CompiledSchedule& compiled) {
 }
 
 void LoneRuns::hold(RunId run, const CompiledSchedule& compiled, std::int64_t entry) {
-  asides_.at(run).entry = entry;
-  entering_.push_back(run);
+  Aside& aside = asides_.at(run);
+  aside.entry = entry;
+  if (!aside.waits) entering_.push_back(run);
   for (const std::uint32_t resource : resources_of(compiled)) holders_[resource] = run;
 }
 

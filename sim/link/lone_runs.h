@@ -15,7 +15,8 @@
 
 namespace espalier::sim {
 
-/// What a run does whose ranks enter at one moment while nobody else is on its resources, from that moment on.
+/// What a run does whose ranks enter so long after the first of them, while nobody else is on its resources, from
+/// that one's moment on.
 struct LoneRun {
   struct Use {
     std::uint32_t resource = 0;
@@ -29,8 +30,9 @@ struct LoneRun {
 };
 
 /// Runs that are not simulated, as what they do is known (LoneRun), and who is on which resources. A run is put aside
-/// when it is added; it stays there while its ranks have entered at one moment and nobody else comes to its resources
-/// before it is over. Else its model takes it back (`take_back`) and simulates it from its beginning.
+/// when it is added; it stays there while its ranks have entered at one moment, or none can be through before all have
+/// entered, and nobody else comes to its resources before it is over. Else its model takes it back (`take_back`) and
+/// simulates it from its beginning.
 class LoneRuns {
  public:
   /// All of a network's.
@@ -39,15 +41,17 @@ class LoneRuns {
   /// A run that is put aside.
   struct Aside {
     const CompiledSchedule* compiled = nullptr;
-    const LoneRun* known = nullptr;  ///< Once all ranks have entered.
-    std::int64_t entry = -1;         ///< Of its ranks.
-    std::vector<Rank> entered;       ///< In their order.
-    std::size_t ended = 0;           ///< So many of `known->ends` have been told.
+    const LoneRun* known = nullptr;                      ///< Once all ranks have entered.
+    std::int64_t entry = -1;                             ///< Of the first of its ranks.
+    std::vector<std::pair<Rank, std::int64_t>> entered;  ///< In their order, and so long after the first.
+    bool waits = false;                                  ///< No rank is through before all have entered.
+    std::size_t ended = 0;                               ///< So many of `known->ends` have been told.
 
     [[nodiscard]] std::int64_t end() const { return known != nullptr ? entry + known->duration() : never; }
   };
 
-  void put_aside(RunId run, const CompiledSchedule& compiled) { asides_[run].compiled = &compiled; }
+  /// `waits`: no rank can be through before all have entered.
+  void put_aside(RunId run, const CompiledSchedule& compiled, bool waits);
   /// Null: it is simulated, or over.
   [[nodiscard]] Aside* find(RunId run) {
     const auto found = asides_.find(run);
@@ -68,7 +72,7 @@ class LoneRuns {
   /// Those that are put aside and hold one of these resources past this moment.
   [[nodiscard]] std::vector<RunId> holders_past(const CompiledSchedule& compiled, std::int64_t time);
 
-  /// The runs whose ranks have not all entered, at the moment when these do.
+  /// The runs whose ranks have not all entered and that do not wait for them, at the moment when these do.
   [[nodiscard]] std::int64_t next_entry() const;
   [[nodiscard]] std::vector<RunId> entering_by(std::int64_t time) const;
   /// When the next rank of a run that is put aside is through; `never`: none is.

@@ -123,6 +123,51 @@ TEST(LoneRuns, AnswerAsIfAllWereSimulated) {
   }
 }
 
+/// Rings whose ranks enter one after the other, again and again as in steps of training, and alone or not.
+TEST(LoneRuns, RanksThatEnterOneAfterTheOtherAnswerAsIfAllWereSimulated) {
+  std::vector<Machine> machines(2, make_four());
+  for (std::size_t way = 0; way < 2; ++way) {
+    machines[way].slice_units = {1, 1, 1, 1};
+    for (std::size_t step = 0; step + 1 < ranks; ++step) {
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const std::size_t next = (rank + (way == 0 ? 1 : ranks - 1)) % ranks;
+        const std::size_t slice = (rank + (way == 0 ? ranks - step : step)) % ranks;
+        machines[way].send({link_between(rank, next)}, slice);
+      }
+    }
+  }
+  const Topology topology = machines.front().topology();
+  const Network network(topology);
+  const std::vector<Schedule> schedules = {machines[0].schedule(), machines[1].schedule()};
+  std::vector<CompiledSchedule> calls;
+  for (const Schedule& schedule : schedules) {
+    calls.push_back(*CompiledSchedule::make_unverified(schedule, topology, network));
+  }
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    std::vector<Made> made;
+    std::vector<Entry> entries;
+    std::int64_t time = 0;
+    const std::uint64_t gap = std::uint64_t{1} << random.below(13);
+    for (std::size_t call = 0; call < 20; ++call) {
+      time += static_cast<std::int64_t>(random.below(gap));
+      made.push_back({random.below(2), {static_cast<std::int64_t>(1024 + 512 * random.below(2))}});
+      const auto apart = static_cast<std::int64_t>(random.below(3) * 40);
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        entries.push_back({time + apart * static_cast<std::int64_t>(rank), call, Rank(rank)});
+      }
+    }
+    std::ranges::stable_sort(entries, {}, &Entry::time);
+    const auto simulated = make_model(ModelKind::link, network, {});
+    const auto remembering = make_remembering_model(ModelKind::link, network, {});
+    const Answers all = run(*simulated, calls, made, entries);
+    const Answers known = run(*remembering, calls, made, entries);
+    ASSERT_EQ(known.ends, all.ends) << seed;
+    ASSERT_EQ(known.events, all.events) << seed;
+    ASSERT_EQ(known.links, all.links) << seed;
+  }
+}
+
 TEST(LoneRuns, ARunThatIsTakenBackAnswersAsIfItHadNeverBeenAside) {
   Machine machine(2);
   machine.slice_units = {1};
