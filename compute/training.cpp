@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "compute/constants.h"
@@ -249,21 +250,52 @@ Result<void> check(const TrainingPlan& plan) {
   return {};
 }
 
-std::optional<StepRange> measured_range(const Gpu& gpu, const TrainingPlan& plan) {
-  struct Class {
-    std::string_view generation;
-    bool is_one_box;
-    StepRange range;
-  };
-  // tests/accuracy/training.py ESPALIER RUNS.csv --ranges, 2026-11-28.
-  constexpr std::array classes = {Class{"a100", true, {0.84, 1.20, 1516, 6}}, Class{"a100", false, {0.90, 1.38, 80, 6}},
-                                  Class{"h100", true, {0.88, 1.19, 46, 2}}, Class{"h100", false, {0.87, 1.29, 49, 3}}};
-  constexpr std::int64_t of_box = 8;
+namespace {
+
+struct RangeClass {
+  std::string_view generation;
+  bool is_one_box;
+  StepRange range;
+};
+
+constexpr std::int64_t of_box = 8;
+
+std::optional<StepRange> range_among(std::span<const RangeClass> classes, const Gpu& gpu, const TrainingPlan& plan) {
   if (!plan.model.is_causal) return std::nullopt;
-  for (const Class& each : classes) {
+  for (const RangeClass& each : classes) {
     if (gpu.name.starts_with(each.generation) && each.is_one_box == (plan.ranks() <= of_box)) return each.range;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<StepRange> measured_range(const Gpu& gpu, const TrainingPlan& plan) {
+  // tests/accuracy/training.py ESPALIER RUNS.csv --ranges, 2026-11-28.
+  constexpr std::array classes = {
+      RangeClass{"a100", true, {0.84, 1.20, 1516, 6}}, RangeClass{"a100", false, {0.90, 1.38, 80, 6}},
+      RangeClass{"h100", true, {0.88, 1.19, 46, 2}}, RangeClass{"h100", false, {0.87, 1.29, 49, 3}}};
+  return range_among(classes, gpu, plan);
+}
+
+std::optional<StepRange> simulated_range(const Gpu& gpu, const TrainingPlan& plan) {
+  // tests/accuracy/training_scenarios.py ESPALIER RUNS.csv --gpus 128 --most 150, 2026-11-29.
+  constexpr std::array classes = {
+      RangeClass{"a100", true, {0.85, 1.16, 222, 6}}, RangeClass{"a100", false, {0.92, 1.21, 35, 6}},
+      RangeClass{"h100", true, {0.96, 1.22, 40, 2}}, RangeClass{"h100", false, {0.85, 1.44, 24, 3}}};
+  return range_among(classes, gpu, plan);
+}
+
+std::string why_unlike_measured(const Gpu& gpu, const TrainingPlan& plan) {
+  if (!gpu.name.starts_with("a100") && !gpu.name.starts_with("h100")) {
+    return fmt::format("steps on A100 and H100 were measured, none on {}", gpu.name);
+  }
+  if (!plan.model.is_causal) return "of models whose attention is not causal too little was measured";
+  if (plan.model.experts > 0) return "no step of a model with experts was measured";
+  if (plan.slice.context > 1) return "no step with context ranks was measured";
+  constexpr std::int64_t most_a100 = 3072, most_h100 = 6144;
+  const std::int64_t most = gpu.name.starts_with("a100") ? most_a100 : most_h100;
+  return plan.ranks() > most ? fmt::format("steps on up to {} GPUs were measured", most) : std::string();
 }
 
 MemoryUse memory_of_place(const TrainingPlan& plan, std::int64_t place) {
@@ -286,6 +318,10 @@ MemoryUse memory_of_place(const TrainingPlan& plan, std::int64_t place) {
                                                        static_cast<double>(plan.slice.tensor) / held.sharers
                                                  : 0;
   MemoryUse use = peak_memory(plan.model, plan.slice, plan.software, plan.recompute, held);
+  if (plan.shards == Shards::gradients) {  // A layer's are whole until they are added up.
+    use.gradients /= shards;
+    use.working += 4 * weights.largest_layer;
+  }
   if (plan.shards == Shards::full) use.working += 4 * weights.largest_layer * 2;  // Two layers, whole, with gradients.
   return use;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -104,6 +105,10 @@ struct StepRange {
 /// Of steps like it; nothing where fewer than ten of such a GPU were measured, or none of a model whose attention is
 /// not causal.
 std::optional<StepRange> measured_range(const Gpu& gpu, const TrainingPlan& plan);
+/// The same beside steps that are simulated call by call (scenario/).
+std::optional<StepRange> simulated_range(const Gpu& gpu, const TrainingPlan& plan);
+/// Why a step is not like those that were measured, in words; empty where it is.
+std::string why_unlike_measured(const Gpu& gpu, const TrainingPlan& plan);
 
 /// Memory of a place of the pipeline. Requires: as step_time.
 MemoryUse memory_of_place(const TrainingPlan& plan, std::int64_t place);

@@ -86,6 +86,21 @@ TEST(TrainingStep, ExpertsHaveFewerReplicas) {
   EXPECT_NEAR(memory_of_place(plan, 0).optimizer, 12 * (experts / 2 + shared / 32), 1);
 }
 
+/// Of four replicas each keeps a quarter of the gradients, and one of two layers' whole: 12 h^2 in fp32.
+TEST(TrainingStep, GradientsThatAreSharedTakeTheirShare) {
+  TrainingPlan plan;
+  plan.model = {.layers = 2, .hidden = 4096, .heads = 32};
+  plan.slice = {.sequence = 128};
+  plan.software.kernels = Kernels::fused;
+  plan.data = plan.batch = 4;
+  plan.shards = Shards::optimizer;
+  const MemoryUse whole = memory_of_place(plan, 0);
+  plan.shards = Shards::gradients;
+  const MemoryUse shared = memory_of_place(plan, 0);
+  EXPECT_DOUBLE_EQ(shared.gradients, whole.gradients / 4);
+  EXPECT_NEAR((shared.working - whole.working) / (4.0 * 12 * 4096 * 4096), 1, 0.01);
+}
+
 TEST(TrainingStep, TheRangeIsThatOfGpusThatWereMeasured) {
   TrainingPlan plan = plan_of_context(ContextExchange::ring);
   const auto one = measured_range(**find_gpu("a100-80gb"), plan);
