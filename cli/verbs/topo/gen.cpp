@@ -7,6 +7,7 @@
 #include "cli/verbs/topo/topo.h"
 #include "compute/gpu.h"
 #include "topology/generate/generate.h"
+#include "topology/import/presets.h"
 #include "topology/yaml/write_topology.h"
 
 namespace espalier::cli {
@@ -56,12 +57,12 @@ Result<std::vector<std::int64_t>> parse_dims(const std::string& text) {
   return dims;
 }
 
-/// The same network, whose switches copy and add. Errors: invalid_input where there are none.
-Result<Topology> with_adding_switches(const Topology& topology) {
+/// The same network, of whose switches these copy and add. Errors: invalid_input where there are none.
+Result<Topology> with_adding_switches(const Topology& topology, const std::function<bool(const Node&)>& is_one) {
   std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
   bool has_switch = false;
   for (Node& node : nodes) {
-    node.multicast = node.reduction = node.kind == NodeKind::switch_node;
+    node.multicast = node.reduction = node.kind == NodeKind::switch_node && is_one(node);
     has_switch = has_switch || node.reduction;
   }
   if (!has_switch) {
@@ -71,21 +72,23 @@ Result<Topology> with_adding_switches(const Topology& topology) {
   return Topology::make(topology.name(), std::move(nodes), {topology.links().begin(), topology.links().end()});
 }
 
+/// What flags say of a family's file.
+struct FileFlags {
+  std::string output = "-";
+  std::string profile;
+  std::string gpu;
+  bool in_network = false;
+};
+
 /// Larger machines are written in the compact form where their boxes are alike: people read no such list.
 constexpr std::size_t max_plain_nodes = 10'000;
 
 /// One family: its verb, what makes the topology once the flags are parsed, and where the file goes.
 void add_family(CLI::App& gen, Session& session, const std::string& name, const std::string& what,
-                const std::function<Generator(CLI::App&)>& add_flags) {
+                const std::function<Generator(CLI::App&, FileFlags&)>& add_flags) {
   CLI::App* command = gen.add_subcommand(name, what);
-  struct Flags {
-    std::string output = "-";
-    std::string profile;
-    std::string gpu;
-    bool in_network = false;
-  };
-  const auto flags = std::make_shared<Flags>();
-  const Generator generate = add_flags(*command);
+  const auto flags = std::make_shared<FileFlags>();
+  const Generator generate = add_flags(*command, *flags);
   command
       ->add_option("--profile", flags->profile,
                    "What software runs there, for the file to name: a shipped profile, or a YAML file beside it")
@@ -102,7 +105,7 @@ void add_family(CLI::App& gen, Session& session, const std::string& name, const 
         return session.console.refuse_usage({gpu.error().code, "--gpu: " + gpu.error().message, gpu.error().help});
       }
       auto topology = generate();
-      if (topology && flags->in_network) topology = with_adding_switches(*topology);
+      if (topology && flags->in_network) topology = with_adding_switches(*topology, [](const Node&) { return true; });
       if (!topology) return session.console.refuse_usage(topology.error());
       const auto written = write_file(flags->output, [&](std::ostream& stream) -> Result<void> {
         if (session.console.json) {
@@ -145,26 +148,26 @@ Generator add_grid_flags(CLI::App& command, Result<Topology> (*make)(const GridO
   };
 }
 
-Generator add_ring_flags(CLI::App& command) {
+Generator add_ring_flags(CLI::App& command, FileFlags& /*file*/) {
   const auto options = std::make_shared<RingOptions>();
   command.add_option("--ranks", options->ranks, "Ranks")->capture_default_str();
   command.add_flag("--one-way", options->one_way, "Links in one direction only");
   return with_wire(command, options, generate_ring);
 }
 
-Generator add_hypercube_flags(CLI::App& command) {
+Generator add_hypercube_flags(CLI::App& command, FileFlags& /*file*/) {
   const auto options = std::make_shared<HypercubeOptions>();
   command.add_option("--dimensions", options->dimensions, "Dimensions; 2 to this power ranks")->capture_default_str();
   return with_wire(command, options, generate_hypercube);
 }
 
-Generator add_fully_connected_flags(CLI::App& command) {
+Generator add_fully_connected_flags(CLI::App& command, FileFlags& /*file*/) {
   const auto options = std::make_shared<FullyConnectedOptions>();
   command.add_option("--ranks", options->ranks, "Ranks")->capture_default_str();
   return with_wire(command, options, generate_fully_connected);
 }
 
-Generator add_fat_tree_flags(CLI::App& command) {
+Generator add_fat_tree_flags(CLI::App& command, FileFlags& /*file*/) {
   const auto options = std::make_shared<FatTreeOptions>();
   command.add_option("--k", options->k, "Ports per switch; k^3/4 ranks")->capture_default_str();
   command.add_option("--oversubscription", options->oversubscription, "Ranks per uplink of an edge switch")
@@ -172,7 +175,7 @@ Generator add_fat_tree_flags(CLI::App& command) {
   return with_wire(command, options, generate_fat_tree);
 }
 
-Generator add_leaf_spine_flags(CLI::App& command) {
+Generator add_leaf_spine_flags(CLI::App& command, FileFlags& /*file*/) {
   const auto options = std::make_shared<LeafSpineOptions>();
   command.add_option("--leaves", options->leaves, "Leaf switches")->capture_default_str();
   command.add_option("--ranks-per-leaf", options->ranks_per_leaf, "Ranks under each leaf")->capture_default_str();
@@ -182,7 +185,7 @@ Generator add_leaf_spine_flags(CLI::App& command) {
   return with_wire(command, options, generate_leaf_spine);
 }
 
-Generator add_dragonfly_flags(CLI::App& command) {
+Generator add_dragonfly_flags(CLI::App& command, FileFlags& /*file*/) {
   const auto options = std::make_shared<DragonflyOptions>();
   const auto wire = std::make_shared<WireFlags>();
   command.add_option("--routers", options->routers, "Routers per group (a)")->capture_default_str();
@@ -199,7 +202,7 @@ Generator add_dragonfly_flags(CLI::App& command) {
   };
 }
 
-Generator add_rail_boxes_flags(CLI::App& command) {
+Generator add_rail_boxes_flags(CLI::App& command, FileFlags& /*file*/) {
   const auto options = std::make_shared<RailBoxesOptions>();
   const auto nvlink = std::make_shared<WireFlags>();
   const auto nic = std::make_shared<WireFlags>();
@@ -235,14 +238,44 @@ Result<Oversubscription> parse_oversubscription(const std::string& text) {
               "write 2:1, for example");
 }
 
-Generator add_cluster_flags(CLI::App& command) {
+/// Boxes of a kind of GPU: its rates, profile and `gpu` where no flag says them. Returns whether NVSwitches copy and
+/// add.
+Result<bool> apply_preset(const std::string& name, const CLI::App& command, ClusterOptions& options, FileFlags& file) {
+  const auto preset = find_preset(name);
+  if (!preset) return tl::unexpected(preset.error());
+  const GpuGeneration* const generation = find_generation((*preset)->generation);
+  if ((*preset)->nvlink.bytes_per_second == 0 || generation == nullptr) {
+    return fail(ErrorCode::invalid_input, "--preset: boxes of " + name + " have no NVSwitch, as these have",
+                "take a shipped machine (espalier topo show --list), or a preset with NVLink");
+  }
+  // Hopper and Blackwell have 18 each ("NVIDIA H100 Tensor Core GPU Architecture" white paper, DGX B200 data sheet).
+  constexpr std::int64_t latest_nvlinks = 18;
+  const std::int64_t nvlinks = generation->nvlinks > 0 ? generation->nvlinks : latest_nvlinks;
+  options.nvlink.bandwidth = {(*preset)->nvlink.bytes_per_second * nvlinks};
+  options.pcie.bandwidth = (*preset)->pcie;
+  options.nic.bandwidth = (*preset)->net;
+  if (generation->domain_gpus > 0 && command.get_option("--gpus")->count() == 0) {
+    options.gpus = generation->domain_gpus;
+    if (command.get_option("--nics")->count() == 0) options.nics = options.gpus;
+  }
+  if (file.profile.empty()) file.profile = generation->profile;
+  if (file.gpu.empty()) file.gpu = find_gpu_model(name);
+  return generation->switches_add;
+}
+
+Generator add_cluster_flags(CLI::App& command, FileFlags& file) {
   struct Flags {
     ClusterOptions options;
     WireFlags nvlink, pcie;
-    std::string nic_rate, nic_latency, over = "1:1", core_over = "1:1";
+    std::string preset, nic_rate, nic_latency, over = "1:1", core_over = "1:1";
   };
   const auto flags = std::make_shared<Flags>();
   ClusterOptions& options = flags->options;
+  command
+      .add_option(
+          "--preset", flags->preset,
+          "Kind of GPU whose rates, profile and gpu count where no flag says them (espalier topo import --help)")
+      ->option_text("NAME");
   command.add_option("--boxes", options.boxes, "Boxes")->capture_default_str();
   command.add_option("--gpus", options.gpus, "GPUs of a box")->capture_default_str();
   command.add_option("--nics", options.nics, "NICs of a box")->capture_default_str();
@@ -265,7 +298,13 @@ Generator add_cluster_flags(CLI::App& command) {
   command.add_option("--core-oversubscription", flags->core_over, "The same of spines, with three levels")
       ->capture_default_str();
   command.add_flag("--by-box", options.by_box, "All NICs of a box on one leaf switch, instead of one per rail");
-  return [flags]() -> Result<Topology> {
+  return [flags, &command, &file]() -> Result<Topology> {
+    bool nvswitches_add = false;
+    if (!flags->preset.empty()) {
+      const auto applied = apply_preset(flags->preset, command, flags->options, file);
+      if (!applied) return tl::unexpected(applied.error());
+      nvswitches_add = *applied;
+    }
     for (const auto& [wire, given] :
          {std::pair{&flags->options.nvlink, flags->nvlink}, std::pair{&flags->options.pcie, flags->pcie},
           std::pair{&flags->options.nic, WireFlags{flags->nic_rate, flags->nic_latency}}}) {
@@ -276,11 +315,13 @@ Generator add_cluster_flags(CLI::App& command) {
     if (!core) return tl::unexpected(core.error());
     flags->options.oversubscription = *over;
     flags->options.core_oversubscription = *core;
-    return generate_cluster(flags->options);
+    const auto topology = generate_cluster(flags->options);
+    if (!topology || !nvswitches_add) return topology;
+    return with_adding_switches(*topology, [](const Node& node) { return node.id.ends_with("nvswitch"); });
   };
 }
 
-Generator add_random_flags(CLI::App& command) {
+Generator add_random_flags(CLI::App& command, FileFlags& /*file*/) {
   const auto options = std::make_shared<RandomOptions>();
   const auto unbalanced = std::make_shared<bool>(false);
   command.add_option("--ranks", options->ranks, "Ranks")->capture_default_str();
@@ -305,12 +346,13 @@ void add_topo_gen_command(CLI::App& topo, Session& session) {
                 "espalier topo gen rail-boxes --boxes 16 | espalier topo show -",
                 "espalier topo gen cluster --boxes 16 --gpus 8 --nics 4 --nic-rate '50 GB/s' --oversubscription 2:1 "
                 "-o cluster.yaml",
+                "espalier topo gen cluster --boxes 64 --preset b300-sxm -o b300.yaml",
                 "espalier topo gen random --ranks 12 --switches 4 --seed 7"}));
   add_family(*gen, session, "ring", "Ranks in a circle", add_ring_flags);
   add_family(*gen, session, "torus", "A grid whose dimensions close",
-             [](CLI::App& command) { return add_grid_flags(command, generate_torus); });
+             [](CLI::App& command, FileFlags&) { return add_grid_flags(command, generate_torus); });
   add_family(*gen, session, "mesh", "A grid whose dimensions do not close",
-             [](CLI::App& command) { return add_grid_flags(command, generate_mesh); });
+             [](CLI::App& command, FileFlags&) { return add_grid_flags(command, generate_mesh); });
   add_family(*gen, session, "hypercube", "Ranks joined where one bit differs", add_hypercube_flags);
   add_family(*gen, session, "fully-connected", "A cable between every two ranks", add_fully_connected_flags);
   add_family(*gen, session, "fat-tree", "Three levels of k-port switches", add_fat_tree_flags);
