@@ -4,6 +4,7 @@
     compute.py ESPALIER FOLDER            a table: rows, median and 90th percentile of the factors of each kind
     compute.py ESPALIER FOLDER --json     the same as JSON
     compute.py ESPALIER FOLDER --rows     every row with its prediction, worst first
+    compute.py ESPALIER FOLDER --record   writes the table and the picture of docs/accuracy.md
     compute.py ESPALIER FOLDER --check    exits 1 when a median is worse than LIMITS
 
 FOLDER has matrix_products.csv, attention.csv, layers.csv and steps.csv with the columns of tests/accuracy/compute; a kind
@@ -19,8 +20,12 @@ import statistics
 import subprocess
 import sys
 
+import pictures
+
 # What medians are not to exceed: (median, 90th percentile).
 LIMITS = {"products": (1.08, 1.3), "attention": (1.06, 1.3), "layers": (1.06, 1.28), "steps": (1.06, 1.2), "peak_memory": (1.04, 1.15)}
+NAMES = {"products": "products of matrices", "attention": "attention, forward and backward", "layers": "slices of layers, forward and backward",
+         "steps": "whole steps on one GPU", "peak_memory": "their peak memory"}
 BACKENDS = {"flash": "flash2", "cudnn": "flash3"}
 
 
@@ -107,6 +112,14 @@ def hold(espalier, folder, gpu):
     return found, refused
 
 
+def record(found, summary):
+    lines = ["| what | rows | median | 90th percentile |", "|---|---|---|---|"]
+    lines += [f"| {NAMES[kind]} | {figures['rows']:,} | {figures['median']:.2f} | {figures['p90']:.2f} |" for kind, figures in summary.items()]
+    pictures.write_between("compute", "\n".join(lines))
+    groups = {kind: [(measured, predicted) for _, predicted, measured, _ in rows] for kind, rows in found.items() if kind != "peak_memory"}
+    pictures.write("accuracy-compute.svg", pictures.scatter("Predicted over measured time against the measured one, one H100", groups))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("espalier")
@@ -114,6 +127,7 @@ def main():
     parser.add_argument("--gpu", default="h100-sxm")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--rows", action="store_true")
+    parser.add_argument("--record", action="store_true")
     parser.add_argument("--check", action="store_true")
     flags = parser.parse_args()
     found, refused = hold(flags.espalier, flags.folder, flags.gpu)
@@ -127,6 +141,8 @@ def main():
             print(f"{kind:12} {figures['rows']:5} {figures['median']:7.3f} {figures['p90']:7.3f}")
     for kind, number, why in refused:
         print(f"not asked: {kind}, line {number}: {why}", file=sys.stderr)
+    if flags.record:
+        record(found, summary)
     if flags.rows:
         for kind, rows in found.items():
             for factor, predicted, measured, row in sorted(rows, key=lambda each: -each[0]):

@@ -28,12 +28,19 @@ RECORD = REPOSITORY / "configs/profiles/errors.csv"
 DOCUMENT = REPOSITORY / "docs/accuracy.md"
 BEGIN, END = "<!-- errors: begin -->", "<!-- errors: end -->"
 COLUMNS = ["profile", "collective", "machines", "min_size", "max_size", "max_ranks", "min_version", "max_version", "points", "low", "median", "high", "held",
-           "systems"]
+           "systems", "gpus"]
 BANDS = points.BANDS
 PART = 0.9
 MIN_POINTS = 8  # Fewer say nothing of nine in ten.
 COLLECTIVES = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all", "broadcast": "broadcast", "reducescatter": "reduce_scatter"}
+GPUS = [("rtx-pro-6000", "rtx-pro-6000"), ("rtx4090", "rtx4090"), ("gb200", "gb200"), ("b200", "b200"), ("h100", "h100"), ("p5", "h100"), ("a3mega", "h100"),
+        ("a100", "a100"), ("p4de", "a100"), ("dgx1v", "v100"), ("dgx2", "v100"), ("mi300x", "mi300x")]
 VERSIONS = {"v100-hcm-x1-allreduce-2019": "2.4"}
+
+
+def gpu_of(machine):
+    """What the names of its GPUs in compute/gpu.h begin with."""
+    return next(gpu for word, gpu in GPUS if word in machine)
 
 
 def of_points(espalier):
@@ -45,7 +52,7 @@ def of_points(espalier):
         for row in found:
             machine, _ = points.machine_of(row["system"])
             rows.append({"profile": points.profile_of(machine), "collective": row["collective"], "machines": "one", "size": row["size"],
-                         "ranks": row["gpus"], "version": row["nccl"], "system": f"{row['system']} {row['nccl']}",
+                         "ranks": row["gpus"], "version": row["nccl"], "system": f"{row['system']} {row['nccl']}", "gpu": gpu_of(machine),
                          "ratio": row["measured"] / row["predicted"]})
     return rows
 
@@ -58,7 +65,7 @@ def of_tables(espalier):
         several = any(word in machine for word in ("-x2", "-x10", "-x12", "two-racks"))
         for size, _, predicted, measured in accuracy.predict(espalier, table, machine, profile, options):
             rows.append({"profile": profile.partition(":")[0], "collective": kind, "machines": "several" if several else "one", "size": size,
-                         "ranks": RANKS.get(table, 8), "version": VERSIONS.get(table, version.group(1) if version else ""), "system": table,
+                         "ranks": RANKS.get(table, 8), "version": VERSIONS.get(table, version.group(1) if version else ""), "system": table, "gpu": gpu_of(machine),
                          "ratio": measured / predicted})
     return rows
 
@@ -134,7 +141,8 @@ def classes_of(rows, found, wide):
                      "max_size": max(row["size"] for row in of), "max_ranks": max(row["ranks"] for row in of),
                      "min_version": versions[0] if versions else "", "max_version": versions[-1] if versions else "", "points": len(of),
                      "low": f"{low / wide:.3f}", "median": f"{points.statistics.median(ratios):.3f}", "high": f"{high * wide:.3f}",
-                     "held": f"{sum(others) / len(others):.2f}" if others else "", "systems": len({row["system"] for row in of})})
+                     "held": f"{sum(others) / len(others):.2f}" if others else "", "systems": len({row["system"] for row in of}),
+                     "gpus": " ".join(sorted({row["gpu"] for row in of}))})
     return said
 
 

@@ -5,6 +5,7 @@
     training.py ESPALIER RUNS.csv --json     the same as JSON
     training.py ESPALIER RUNS.csv --rows     every row with its prediction, too
     training.py ESPALIER RUNS.csv --ranges   between which parts of the prediction nine in ten measurements lie (compute/training.cpp has them)
+    training.py ESPALIER RUNS.csv --record   writes the tables and the picture of docs/accuracy.md
     training.py ESPALIER RUNS.csv --check    exits 1 when a figure is worse than LIMITS
 
 RUNS.csv has the columns of tests/accuracy/training. Nothing is fitted to a row or to a source: what a rank computes is predicted by `espalier compute` from
@@ -28,6 +29,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+import training_page
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent.parent
 LIMITS = {"median": 1.085, "pairs_right": 0.88}
@@ -441,7 +444,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("espalier")
     parser.add_argument("runs", type=pathlib.Path)
-    for flag in ("--json", "--rows", "--ranges", "--check"):
+    for flag in ("--json", "--rows", "--ranges", "--record", "--check"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--questions", type=pathlib.Path, help="write the questions that were asked, a line of JSON each")
     parser.add_argument("--calls", type=pathlib.Path, help="a file to keep what calls take from one run to the next")
@@ -469,6 +472,8 @@ def main():
             print(f"not expressed: {entry['rows']} of {entry['source']}: {entry['why']}")
     if flags.ranges:
         print_ranges(found)
+    if flags.record:
+        training_page.record(summary, [(source_of(row["id"]), measured(row), answer["seconds"]) for row, answer in found])
     if flags.rows:
         for row, answer in found:
             print(row["id"], f"{answer['seconds'] / measured(row):.3f} predicted {answer['seconds']:.5g} measured {measured(row):.5g}",
