@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/format_units.h"
+#include "forecast/question.h"
 #include "profile/profile.h"
 
 namespace espalier::forecast {
@@ -16,8 +17,8 @@ namespace {
 
 constexpr std::string_view header =
     "profile,collective,machines,min_size,max_size,max_ranks,min_version,max_version,points,low,median,high,held,"
-    "systems";
-constexpr std::size_t column_count = 14;
+    "systems,gpus";
+constexpr std::size_t column_count = 15;
 
 using Cells = std::array<std::string_view, column_count>;
 
@@ -49,9 +50,11 @@ std::optional<ErrorClass> class_of(std::string_view line) {
   const auto cells = cells_of(line);
   if (!cells) return std::nullopt;
   const auto& [profile, collective, machines, min_size, max_size, ranks, from, to, points, low, median, high, held,
-               systems] = *cells;
+               systems, gpus] = *cells;
+
   ErrorClass read;
   read.profile = profile;
+  read.gpus = gpus;
   const auto kind = parse_collective(collective);
   if (!kind || (machines != "one" && machines != "several")) return std::nullopt;
   read.collective = *kind;
@@ -75,7 +78,24 @@ double distance(const ErrorClass& of, Bytes size) {
   return std::max({1.0, static_cast<double>(of.min_size.count) / at, at / static_cast<double>(of.max_size.count)});
 }
 
+/// Whether machines with such GPUs were measured; true where the machine does not say.
+bool has_gpu(const ErrorClass& of, std::string_view gpu) {
+  if (gpu.empty() || of.gpus.empty()) return true;
+  std::string_view rest = of.gpus;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    if (gpu.starts_with(rest.substr(0, end))) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
 std::string reason_of(const ErrorClass& of, const Predicted& what) {
+  if (!has_gpu(of, what.gpu)) {
+    std::string gpus = of.gpus;
+    std::ranges::replace(gpus, ' ', '/');
+    return fmt::format("measured on {}, not on {}", gpus, what.gpu);
+  }
   if (what.ranks > of.max_ranks) return fmt::format("measured on up to {} ranks", of.max_ranks);
   if (what.version && of.min_version > 0 && (*what.version < of.min_version || *what.version > of.max_version)) {
     return fmt::format("measured with NCCL {} to {}", profile::version_text(of.min_version),
@@ -106,6 +126,10 @@ Result<MeasuredErrors> MeasuredErrors::read(std::string_view text) {
 }
 
 ErrorRange MeasuredErrors::find(const Predicted& what) const {
+  if (what.profile.empty()) return {nullptr, "links alone were simulated"};
+  if (!is_nccl_algorithm(what.algorithm)) {
+    return {nullptr, "of NCCL's own algorithms alone there are measurements"};
+  }
   ErrorRange found;
   double nearest = std::numeric_limits<double>::infinity();
   for (const ErrorClass& each : classes_) {

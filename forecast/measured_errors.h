@@ -26,19 +26,23 @@ struct ErrorClass {
   double low = 1, median = 1, high = 1;  ///< Measured over predicted; nine in ten lie between low and high.
   std::optional<double> held;            ///< The part of points that ranges of other systems held.
   std::uint32_t systems = 0;
+  std::string gpus;  ///< What names of compute/gpu.h begin with whose machines were measured, with blanks between.
 };
 
 /// What is asked of the classes.
 struct Predicted {
-  std::string_view profile;
+  std::string_view profile;             ///< Empty: links alone.
+  std::string_view algorithm = "nccl";  ///< As asked for.
   CollectiveKind collective = CollectiveKind::all_reduce;
   std::size_t machines = 1;
   std::size_t ranks = 0;
   std::optional<std::uint32_t> version;  ///< Where one is named.
   Bytes size;
+  std::string_view gpu = {};  ///< Of the machine, a name of compute/gpu.h; empty: not said.
 };
 
 /// The class that tells most of a prediction, and why that is not what was measured, in words; empty where it is.
+/// Only what NCCL itself picks, or one of its algorithms, was measured.
 struct ErrorRange {
   const ErrorClass* of = nullptr;  ///< Null: nothing of the kind was measured.
   std::string outside;

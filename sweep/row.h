@@ -46,6 +46,10 @@ struct Figures {
   std::string bound;         ///< Seconds per byte of the message, "p/q".
   std::string busiest;       ///< The link that was busy longest, parallel ones being one; empty when nothing moved.
   double busiest_share = 0;  ///< The part of the time for which it was busy.
+  /// Between which times nine in ten measurements of its class lay (forecast/measured_errors.h), as exactly as those
+  /// are known; none where nothing like it was measured.
+  std::optional<Picoseconds> low, high;
+  std::string outside;  ///< Why it is not what was measured; empty where it is.
   friend bool operator==(const Figures&, const Figures&) = default;
 };
 

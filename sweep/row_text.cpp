@@ -29,10 +29,11 @@ constexpr std::array columns = {Column{"schema", CellKind::text},         Column
                                 Column{"algbw", CellKind::number},        Column{"busbw", CellKind::number},
                                 Column{"of_bound", CellKind::number},     Column{"bound", CellKind::text},
                                 Column{"busiest", CellKind::text},        Column{"busiest_share", CellKind::number},
-                                Column{"reason", CellKind::text},         Column{"planning_s", CellKind::number},
-                                Column{"simulating_s", CellKind::number}};
+                                Column{"low_us", CellKind::number},       Column{"high_us", CellKind::number},
+                                Column{"outside", CellKind::text},        Column{"reason", CellKind::text},
+                                Column{"planning_s", CellKind::number},   Column{"simulating_s", CellKind::number}};
 constexpr std::size_t timing_columns = 2;
-constexpr std::size_t figure_columns = 10;
+constexpr std::size_t figure_columns = 13;
 
 constexpr RowForm form = {schema, columns, timing_columns};
 
@@ -65,6 +66,12 @@ class CellReader {
     const auto time = parse_microseconds(take());
     if (!time || time->count < 0) blame();
     return time.value_or(Picoseconds{});
+  }
+
+  std::optional<Picoseconds> take_optional_time() {
+    if (!next_is_empty()) return take_time();
+    take();
+    return std::nullopt;
   }
 
   [[nodiscard]] bool next_is_empty() const { return cells_[next_].empty(); }
@@ -117,6 +124,9 @@ Figures take_figures(CellReader& reader) {
   figures.bound = reader.take();
   figures.busiest = reader.take();
   figures.busiest_share = reader.take_part();
+  figures.low = reader.take_optional_time();
+  figures.high = reader.take_optional_time();
+  figures.outside = reader.take();
   return figures;
 }
 
@@ -190,7 +200,10 @@ Cells cells_of(const Row& row, bool timings) {
                            fmt::format("{}", of.of_bound),
                            of.bound,
                            of.busiest,
-                           fmt::format("{}", of.busiest_share)};
+                           fmt::format("{}", of.busiest_share),
+                           of.low ? format_microseconds(*of.low) : "",
+                           of.high ? format_microseconds(*of.high) : "",
+                           of.outside};
     cells.insert(cells.end(), figures.begin(), figures.end());
   } else {
     cells.resize(cells.size() + figure_columns);

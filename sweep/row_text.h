@@ -17,7 +17,7 @@
 namespace espalier::sweep {
 
 /// What the first column of every row says.
-inline constexpr std::string_view schema = "espalier/sweep/3";
+inline constexpr std::string_view schema = "espalier/sweep/4";
 
 /// Their columns (docs/sweeps.md).
 const RowForm& row_form();

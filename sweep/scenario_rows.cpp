@@ -42,10 +42,13 @@ constexpr std::array scenario_columns = {Column{"schema", CellKind::text},
                                          Column{"model_flops_utilisation", CellKind::number},
                                          Column{"memory", CellKind::number},
                                          Column{"capacity", CellKind::number},
+                                         Column{"low", CellKind::number},
+                                         Column{"high", CellKind::number},
+                                         Column{"outside", CellKind::text},
                                          Column{"reason", CellKind::text}};
 constexpr std::size_t begin_of_key = 1;
 constexpr std::size_t end_of_key = 13;
-constexpr RowForm form_of_scenarios = {"espalier/scenario-sweep/2", scenario_columns, 0};
+constexpr RowForm form_of_scenarios = {"espalier/scenario-sweep/3", scenario_columns, 0};
 
 /// A whole number of a key; 0 for an empty cell, which sorts before.
 std::uint64_t whole_of(const std::string& cell) {

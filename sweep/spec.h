@@ -11,6 +11,7 @@
 #include "base/element.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "forecast/measured_errors.h"
 #include "profile/profile.h"
 #include "schedule/collective.h"
 #include "sim/core/endpoints.h"
@@ -27,6 +28,7 @@ struct Machine {
   std::string profile;     ///< What its profile is called, with how calls are started; empty: links alone.
   std::shared_ptr<const profile::Profile> costs;  ///< Then: the profile; its protocol is that of the runs.
   profile::Launch launch;                         ///< Then: how calls are started.
+  std::string gpu = {};                           ///< What its ranks compute on; empty: not said.
 };
 
 /// Which single failures are looked at on every machine; of those that a symmetry makes the same, the first.
@@ -55,7 +57,8 @@ struct Spec {
   std::vector<std::uint32_t> copy_engines = {0};  ///< Of a rank; 0: any number.
   std::vector<std::string> without;  ///< Failures by name (topology/without.h); parted by commas: all at once.
   FailureKinds failures;
-  bool whole = true;  ///< Runs without any failure take part, too.
+  std::shared_ptr<const forecast::MeasuredErrors> errors;  ///< Of predictions; null: none are known.
+  bool whole = true;                                       ///< Runs without any failure take part, too.
   std::vector<std::int32_t> jitters_ppm = {0};
   std::vector<std::uint64_t> seeds = {1};  ///< Of each jitter above 0.
 };

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "base/check.h"
 #include "forecast/walked_ring.h"
 #include "planners/bounds/bound.h"
+#include "planners/graph/rank_groups.h"
 #include "planners/nccl/nccl.h"
 #include "planners/symmetric/large_candidates.h"
 #include "planners/symmetric/symmetric_plan.h"
@@ -84,6 +86,7 @@ Result<void> UnitRun::try_open() {
   auto bound = planners::compute_bound(*topology_, collective_);
   if (!bound) return tl::unexpected(bound.error());
   bound_ = std::move(*bound);
+  if (has_profile() && spec_.errors != nullptr) domains_ = planners::group_domains(*topology_).groups.size();
   return {};
 }
 
@@ -238,6 +241,27 @@ Result<const planners::Candidate*> UnitRun::find_named(const std::string& algori
   return espalier::fail(ErrorCode::invalid_input, "there is no planner '" + algorithm + "'");
 }
 
+/// Between which times nine in ten measurements like it lay.
+void UnitRun::add_range(const Key& key, Figures& figures) const {
+  if (spec_.errors == nullptr) return;
+  forecast::Predicted what;
+  if (has_profile()) what.profile = spec_.machines[unit_.machine].costs->name;
+  what.algorithm = key.algorithm;
+  what.collective = collective_.kind;
+  what.machines = domains_;
+  what.ranks = collective_.rank_count;
+  what.size = key.size;
+  what.gpu = spec_.machines[unit_.machine].gpu;
+  const forecast::ErrorRange range = spec_.errors->find(what);
+  figures.outside = range.outside;
+  if (range.of == nullptr) return;
+  const auto times = [&](double factor) {
+    return Picoseconds{std::llround(static_cast<double>(figures.elapsed.count) * factor)};
+  };
+  figures.low = times(range.of->low);
+  figures.high = times(range.of->high);
+}
+
 Result<Figures> UnitRun::try_run(const Key& key) {
   if (trouble_) return tl::unexpected(*trouble_);
   const auto ran = run_candidate(key);
@@ -256,6 +280,7 @@ Result<Figures> UnitRun::try_run(const Key& key) {
     figures.busiest = busiest.front().name;
     figures.busiest_share = busiest.front().share;
   }
+  add_range(key, figures);
   return figures;
 }
 

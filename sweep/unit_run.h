@@ -44,6 +44,7 @@ class UnitRun {
   Result<void> try_open();
   Result<void> plan_large();
   Result<Figures> try_run(const Key& key);
+  void add_range(const Key& key, Figures& figures) const;
   Result<forecast::CandidateRun> run_candidate(const Key& key);
   [[nodiscard]] Result<const planners::Candidate*> find_named(const std::string& algorithm) const;
   [[nodiscard]] std::optional<planners::Candidate> plan_walked_ring() const;
@@ -59,6 +60,7 @@ class UnitRun {
   std::optional<Topology> topology_;
   Collective collective_;
   Bound bound_;
+  std::size_t domains_ = 1;  // machines, as errors of predictions are told apart
   std::vector<Planned> planned_;
   planners::Candidates candidates_;
   double seconds_of_all_ = 0;  // that planning took where all is planned at once

@@ -125,6 +125,7 @@ Result<Prediction> PredictionFlags::resolve(const Input& given) const {
   const auto element = parse_element_type(sizes.type);
   if (!element) return tl::unexpected(element.error());
   Prediction prediction;
+  prediction.gpu = given.gpu;
   prediction.type = to_string(*element);
   prediction.options.element_size = size_of(*element);
   auto several = resolve_sizes(given, *element);

@@ -41,6 +41,7 @@ struct Prediction {
   std::vector<Bytes> sizes;
   forecast::RunOptions options;
   forecast::EcmpDraws draws;
+  std::string gpu;  ///< As Machine::gpu.
 };
 
 /// Every flag that a simulated result depends on: what `simulate` predicts with them `explain` explains.

@@ -5,6 +5,7 @@
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/sizes.h"
 #include "cli/jobs/chosen_profile.h"
+#include "cli/measured/error_ranges.h"
 #include "espalier/software.h"
 #include "schedule/collective.h"
 #include "sweep/spec_values.h"
@@ -40,7 +41,8 @@ OrStop<void> add_under_profiles(const Machine& machine, const std::string& param
   const std::vector<std::string> names =
       is_own ? std::vector<std::string>{machine.profile} : sweep::split_list(flags.profiles);
   for (const std::string& name : names) {
-    sweep::Machine& added = machines.emplace_back(sweep::Machine{machine.topology, parameters, {}, nullptr, {}});
+    sweep::Machine& added =
+        machines.emplace_back(sweep::Machine{machine.topology, parameters, {}, nullptr, {}, machine.gpu});
     if ((is_own && name.empty()) || name == "ideal") continue;
     if (!flags.copy_engines.empty()) {
       return usage({ErrorCode::invalid_input,
@@ -195,6 +197,9 @@ OrStop<sweep::Spec> SweepFlags::resolve(const Console& console) const {
   auto machines = load_machines(console, *this);
   if (!machines) return tl::unexpected(machines.error());
   spec.machines = *std::move(machines);
+  auto errors = shipped_errors();
+  if (!errors) return stop(errors.error());
+  spec.errors = *std::move(errors);
   return spec;
 }
 

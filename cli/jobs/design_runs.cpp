@@ -17,7 +17,8 @@ namespace {
 
 OrStop<DesignCollective> run_collective(const Console& console, const Topology& topology, CollectiveKind kind,
                                         const DesignQuestions& questions,
-                                        const std::shared_ptr<const forecast::Software>& profile) {
+                                        const std::shared_ptr<const forecast::Software>& profile,
+                                        const std::string& gpu) {
   const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
   if (!collective) return stop(collective.error());
   const forecast::Question question{.machine = &topology,
@@ -35,7 +36,10 @@ OrStop<DesignCollective> run_collective(const Console& console, const Topology& 
                       topology.name() + " names none",
                   "such as --profile nccl-hopper"});
   }
-  DesignCollective result{kind, std::nullopt, {}};
+  DesignCollective result{kind, std::nullopt, {}, {}};
+  auto errors = find_errors(topology, *collective, questions.sizes, profile.get(), questions.profile.version, gpu);
+  if (!errors) return stop(errors.error());
+  result.errors = *std::move(errors);
   const Rational& bound = candidates->bound.time_per_byte;
   if (const auto algbw = algbw_of(bound)) result.bound_busbw = *algbw * to_double(collective->busbw_factor());
   forecast::CandidateRuns runs(topology, *candidates, question.how);
@@ -82,8 +86,8 @@ OrStop<DesignScenario> run_on(const Console& console, const TopologyFlags& flags
       with_scenario_run(console, flags, scenario,
                         [&](const scenario::Scenario& what, const scenario::JobReport& report, const std::string&) {
                           const scenario::RankSummary ranks = summarize_ranks(what.job, report);
-                          result = {what.name,     report.elapsed, ranks.compute, ranks.exposed,
-                                    ranks.waiting, ranks.idle,     std::nullopt,  std::nullopt};
+                          result = {what.name,  report.elapsed, ranks.compute, ranks.exposed, ranks.waiting,
+                                    ranks.idle, std::nullopt,   std::nullopt,  what.training};
                           if (!what.training) return;
                           result.tokens_per_second = what.training->tokens_per_second(report.elapsed);
                           result.model_flops_utilisation = what.training->model_flops_utilisation(report.elapsed);
@@ -103,7 +107,7 @@ OrStop<Design> examine_design(const Console& console, const TopologyFlags& flags
   Design design{flags.argument, topology.rank_count(), topology.link_count(), *profile ? (*profile)->shown : "", {},
                 std::nullopt,   std::nullopt};
   for (const CollectiveKind kind : questions.collectives) {
-    auto collective = run_collective(console, topology, kind, questions, *profile);
+    auto collective = run_collective(console, topology, kind, questions, *profile, machine->gpu);
     if (!collective) return tl::unexpected(collective.error());
     design.collectives.push_back(*std::move(collective));
   }

@@ -8,6 +8,7 @@
 
 #include "cli/flags/inputs.h"
 #include "cli/jobs/stop.h"
+#include "cli/measured/error_ranges.h"
 #include "cli/output/console.h"
 #include "cli/scenarios/simulate_scenario.h"
 #include "schedule/bound.h"
@@ -39,6 +40,7 @@ struct DesignCollective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::optional<double> bound_busbw;  ///< Nothing where nothing has to move.
   std::vector<DesignRun> runs;        ///< By size.
+  CallErrors errors;                  ///< Nothing without a profile.
 };
 
 /// What single failures of cables and forwarding nodes do to a collective's bound.
@@ -59,6 +61,7 @@ struct DesignScenario {
   double idle = 0;
   std::optional<double> tokens_per_second;
   std::optional<double> model_flops_utilisation;
+  std::optional<scenario::TrainingFigures> training;  ///< It says what is known of errors.
 };
 
 struct Design {

@@ -81,7 +81,8 @@ OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags&
     return flags.algorithms.find(refusal.planner) == std::string::npos && (is_of_many || !flags.algorithms.empty());
   });
   if (options.profile) {
-    auto errors = find_errors(simulation, *options.profile, flags.profile.version);
+    auto errors = find_errors(topology, simulation.collective, simulation.sizes, options.profile.get(),
+                              flags.profile.version, prediction.gpu);
     if (!errors) return stop(errors.error());
     simulation.errors = *std::move(errors);
   }

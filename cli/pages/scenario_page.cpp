@@ -41,6 +41,7 @@ std::vector<std::string> verdict_on(const Scenario& scenario, const JobReport& r
     sentences.push_back(capacity == 0 ? fmt::format("A rank needs up to {:.1f} GB of memory.", need)
                                       : fmt::format("A rank needs up to {:.1f} GB of its {:.1f} GB of memory{}.", need,
                                                     capacity, need > capacity ? ", which is too much" : ""));
+    sentences.push_back("Error: " + step_range_text(training) + ".");
   }
   if (std::string exposed = max_exposed(summarize_calls(scenario.job, report)); !exposed.empty()) {
     sentences.push_back(std::move(exposed));

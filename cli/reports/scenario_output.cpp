@@ -46,7 +46,7 @@ std::string training_text(const scenario::TrainingFigures& training, Picoseconds
           ? std::string()
           : fmt::format(" of {}{}", gigabytes(training.capacity), training.capacity < need.total() ? ", TOO MUCH" : ""),
       gigabytes(need.parameters), gigabytes(need.gradients), gigabytes(need.optimizer), gigabytes(need.activations));
-  return text;
+  return text + "# error: " + step_range_text(training) + "\n";
 }
 
 /// How unequal experts are.
@@ -70,6 +70,8 @@ nlohmann::ordered_json training_json(const scenario::TrainingFigures& training, 
                                        {"activations", need.activations.count},
                                        {"capacity", nullptr}}}};
   if (training.capacity.count > 0) document["memory"]["capacity"] = training.capacity.count;
+  document["range"] =
+      step_range_json(training, elapsed.seconds() / static_cast<double>(std::max<std::int64_t>(training.steps, 1)));
   return document;
 }
 
@@ -257,6 +259,28 @@ nlohmann::ordered_json rank_json(const std::string& name, const RankTime& time) 
 }
 
 }  // namespace
+
+std::string step_range_text(const scenario::TrainingFigures& training) {
+  if (!training.range) return "not known: " + training.outside;
+  const compute::StepRange& range = *training.range;
+  return fmt::format("nine in ten measured steps took {:.2f} to {:.2f} times as long ({} runs, {} sources{})",
+                     range.low, range.high, range.runs, range.sources,
+                     training.outside.empty() ? "" : "; " + training.outside);
+}
+
+nlohmann::ordered_json step_range_json(const scenario::TrainingFigures& training, double step) {
+  nlohmann::ordered_json said = nlohmann::ordered_json::object();
+  if (training.range) {
+    constexpr double part_between = 0.9;
+    said = {{"low", step * training.range->low},
+            {"high", step * training.range->high},
+            {"part", part_between},
+            {"runs", training.range->runs},
+            {"sources", training.range->sources}};
+  }
+  if (!training.outside.empty()) said["outside"] = training.outside;
+  return said;
+}
 
 std::string guessed_waits_text(const Scenario& scenario) {
   return fmt::format("the trace does not say whether kernels waited for other streams in {} cases",

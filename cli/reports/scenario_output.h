@@ -23,6 +23,11 @@ struct OtherRun {
 std::string scenario_text(const scenario::Scenario& scenario, const scenario::JobReport& report,
                           const std::string& profile, const std::optional<OtherRun>& plain = std::nullopt);
 
+/// "nine in ten measured steps took 0.84 to 1.20 times as long (80 runs, 6 sources)", or why none is like it.
+std::string step_range_text(const scenario::TrainingFigures& training);
+/// {"low", "high", "part", "runs", "sources", "outside"} of a step of so many seconds.
+nlohmann::ordered_json step_range_json(const scenario::TrainingFigures& training, double step);
+
 /// "12 waits of kernels for other streams are not in the trace, and guessed". Of a scenario with such.
 std::string guessed_waits_text(const scenario::Scenario& scenario);
 

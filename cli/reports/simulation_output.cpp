@@ -8,7 +8,6 @@
 #include "base/format_units.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/condition_flags.h"
-#include "cli/measured/error_ranges.h"
 #include "cli/output/describe_repaired.h"
 #include "cli/output/table.h"
 #include "cli/reports/describe_bound.h"
@@ -50,7 +49,7 @@ bool chooses(const std::string& algorithm, const Simulation& simulation) {
   return algorithm == "auto" || !simulation.profile.empty();
 }
 
-void add_algorithm_columns(Table& table, const Simulation& simulation) {
+void add_algorithm_columns(Table& table, const Simulation& simulation, bool has_ranges) {
   for (const std::string& algorithm : simulation.algorithms) {
     table.add_column(algorithm, "(us)");
     table.add_column("busbw", "(GB/s)", Table::Align::right, algorithm);
@@ -59,6 +58,7 @@ void add_algorithm_columns(Table& table, const Simulation& simulation) {
       table.add_column("worst", "(us)", Table::Align::right, algorithm);
     }
     if (chooses(algorithm, simulation)) table.add_column("by", "", Table::Align::left, algorithm);
+    if (has_ranges) add_range_columns(table, algorithm);
   }
   const bool compares = simulation.algorithms.size() > 1;
   if (compares) table.add_column("best", "", Table::Align::left);
@@ -146,11 +146,12 @@ nlohmann::ordered_json limits_json(const forecast::CandidateRun& result, const T
 
 }  // namespace
 
-Table simulation_table(const Simulation& simulation) {
+Table simulation_table(const Simulation& simulation, bool has_ranges) {
+  has_ranges = has_ranges && !simulation.errors.by_size.empty();
   Table table;
   table.add_column("size", "(B)");
   table.add_column("count", "(elements)");
-  add_algorithm_columns(table, simulation);
+  add_algorithm_columns(table, simulation, has_ranges);
   const std::size_t columns = simulation.algorithms.size();
   for (std::size_t row = 0; row < simulation.sizes.size(); ++row) {
     const Bytes size = simulation.sizes[row];
@@ -165,6 +166,9 @@ Table simulation_table(const Simulation& simulation) {
         cells.push_back(time_text(result.ecmp->worst));
       }
       if (chooses(result.algorithm, simulation)) cells.push_back(result.by());
+      if (has_ranges) {
+        add_range_cells(cells, simulation.errors.at(row, result.algorithm), result.report.elapsed.seconds());
+      }
       best_of_bound =
           std::max(best_of_bound, result.report.of_bound(simulation.bound.time_per_byte, simulation.collective));
     }
@@ -178,13 +182,13 @@ Table simulation_table(const Simulation& simulation) {
 }
 
 std::string simulation_text(const Simulation& simulation) {
-  std::string text = header_text(simulation) + simulation_table(simulation).text() + "#\n";
+  std::string text = header_text(simulation) + simulation_table(simulation, false).text() + "#\n";
   if (simulation.algorithms.size() > 1) text += winners_text(simulation);
   for (const forecast::Crossover& crossover : simulation.crossovers) {
     text +=
         fmt::format("# crossover: {} -> {} at {}\n", crossover.from, crossover.to, format_rounded_size(crossover.size));
   }
-  text += errors_text(simulation);
+  text += errors_text(simulation.errors, simulation.algorithms);
   text += limits_text(simulation);
   const auto is_repaired = [](const forecast::CandidateRun& result) {
     return !repaired_text(*result.candidate).empty();
@@ -217,8 +221,10 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   document["results"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < simulation.results.size(); ++i) {
     document["results"].push_back(result_json(simulation.results[i], simulation));
-    if (auto range = range_json(simulation, i); !range.is_null())
-      document["results"].back()["range"] = std::move(range);
+    if (simulation.errors.by_size.empty()) continue;
+    const forecast::CandidateRun& run = simulation.results[i];
+    const forecast::ErrorRange range = simulation.errors.at(i / simulation.algorithms.size(), run.algorithm);
+    document["results"].back()["range"] = range_json(range, run.report.elapsed.seconds());
   }
   document["winners"] = nlohmann::ordered_json::array();
   for (const std::size_t winner : simulation.winners) {

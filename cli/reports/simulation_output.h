@@ -2,23 +2,16 @@
 
 // Tested by: tests/options/options_test.py
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/measured/error_ranges.h"
 #include "cli/output/table.h"
 #include "forecast/answer.h"
 #include "forecast/ecmp_runs.h"
-#include "forecast/measured_errors.h"
 
 namespace espalier::cli {
-
-/// What is known of errors of predictions at each size of a simulation; nothing without a profile.
-struct SimulationErrors {
-  std::shared_ptr<const forecast::MeasuredErrors> classes;
-  std::vector<forecast::ErrorRange> by_size;  ///< They point into `classes`.
-};
 
 /// Everything that `simulate` found, ready to be shown.
 struct Simulation : forecast::Answer {
@@ -32,10 +25,11 @@ struct Simulation : forecast::Answer {
   std::string type;           ///< Element type.
   std::int64_t element_size = 4;
   std::vector<Bytes> sizes;
-  SimulationErrors errors;
+  CallErrors errors;
 };
 
-Table simulation_table(const Simulation& simulation);
+/// `has_ranges`: with columns of what is known of errors, where a profile counts.
+Table simulation_table(const Simulation& simulation, bool has_ranges);
 std::string simulation_text(const Simulation& simulation);
 nlohmann::ordered_json simulation_json(const Simulation& simulation);
 

@@ -83,7 +83,7 @@ std::string likeness_text(const Tuning& tuning) {
   return text;
 }
 
-nlohmann::ordered_json point_json(const planners::TunedSize& point, const Tuning& tuning) {
+nlohmann::ordered_json point_json(const planners::TunedSize& point, const Tuning& tuning, const std::string& planner) {
   const RunReport& run = point.run();
   const planners::Margin margin = planners::margin_of(point);
   nlohmann::ordered_json document = {{"size", point.size.count},
@@ -93,6 +93,9 @@ nlohmann::ordered_json point_json(const planners::TunedSize& point, const Tuning
                                      {"of_bound", run.of_bound(tuning.bound.time_per_byte, tuning.collective)},
                                      {"chunk", run.chunk.count},
                                      {"ahead", run.ahead}};
+  if (!tuning.errors.by_size.empty()) {
+    document["range"] = range_json(tuning.errors.at(0, planner), run.elapsed.seconds());
+  }
   if (margin.second != nullptr) {
     document["second"] = margin.second->planner;
     document["ahead_of_second"] = margin.factor;
@@ -103,7 +106,7 @@ nlohmann::ordered_json point_json(const planners::TunedSize& point, const Tuning
 
 }  // namespace
 
-Table tuning_table(const Tuning& tuning) {
+Table tuning_table(const Tuning& tuning, bool has_ranges) {
   Table table;
   table.add_column("from");
   table.add_column("to");
@@ -114,6 +117,8 @@ Table tuning_table(const Tuning& tuning) {
   table.add_column("ahead", "(x)");
   table.add_column("of", "", Table::Align::left);
   table.add_column("NCCL", "", Table::Align::left);
+  has_ranges = has_ranges && !tuning.errors.by_size.empty();
+  if (has_ranges) table.add_column("outside", "", Table::Align::left);
   for (const planners::Region& region : tuning.regions) {
     const planners::TunedSize& first = region.sizes.front();
     const planners::TunedSize& last = region.sizes.back();
@@ -121,17 +126,28 @@ Table tuning_table(const Tuning& tuning) {
     const auto busbw = [&](const planners::TunedSize& point) {
       return fmt::format("{:.2f}", point.run().busbw(tuning.collective) / 1e9);
     };
-    table.add_row({exact_or_rounded(first.size), exact_or_rounded(last.size), region.taken->planner,
-                   span(microseconds(first), microseconds(last)), span(busbw(first), busbw(last)),
-                   span(format_size(first.run().chunk), format_size(last.run().chunk)),
-                   span(margin_text(margins.least), margin_text(margins.most)), seconds_text(region),
-                   planners::nearest_nccl(region.taken->schedule, *tuning.topology).algorithm});
+    std::vector<std::string> cells = {exact_or_rounded(first.size),
+                                      exact_or_rounded(last.size),
+                                      region.taken->planner,
+                                      span(microseconds(first), microseconds(last)),
+                                      span(busbw(first), busbw(last)),
+                                      span(format_size(first.run().chunk), format_size(last.run().chunk)),
+                                      span(margin_text(margins.least), margin_text(margins.most)),
+                                      seconds_text(region),
+                                      planners::nearest_nccl(region.taken->schedule, *tuning.topology).algorithm};
+    if (has_ranges) cells.push_back(tuning.errors.at(0, region.taken->planner).outside);
+    table.add_row(std::move(cells));
   }
   return table;
 }
 
 std::string tuning_text(const Tuning& tuning) {
-  std::string text = header_text(tuning) + tuning_table(tuning).text() + "#\n" + likeness_text(tuning);
+  std::string text = header_text(tuning) + tuning_table(tuning, false).text() + "#\n" + likeness_text(tuning);
+  std::vector<std::string> taken;
+  for (const planners::Region& region : tuning.regions) {
+    if (std::ranges::find(taken, region.taken->planner) == taken.end()) taken.push_back(region.taken->planner);
+  }
+  text += errors_text(tuning.errors, taken);
   for (const planners::Refusal& refusal : tuning.refused) {
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
   }
@@ -151,8 +167,8 @@ nlohmann::ordered_json tuning_json(const Tuning& tuning) {
     const Margins margins = margins_of(region);
     const planners::NcclLikeness likeness = planners::nearest_nccl(region.taken->schedule, *tuning.topology);
     document["regions"].push_back({{"algorithm", region.taken->planner},
-                                   {"from", point_json(region.sizes.front(), tuning)},
-                                   {"to", point_json(region.sizes.back(), tuning)},
+                                   {"from", point_json(region.sizes.front(), tuning, region.taken->planner)},
+                                   {"to", point_json(region.sizes.back(), tuning, region.taken->planner)},
                                    {"sizes_tried", region.sizes.size()},
                                    {"ahead_least", margins.least.factor},
                                    {"ahead_most", margins.most.factor},

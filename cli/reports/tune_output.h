@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/measured/error_ranges.h"
 #include "cli/output/table.h"
 #include "planners/tuning/regions.h"
 
@@ -20,9 +21,11 @@ struct Tuning {
   std::vector<planners::Region> regions;
   std::vector<planners::Refusal> refused;
   std::string profile;  ///< As shown; empty without one.
+  CallErrors errors;    ///< Of the sizes that were tried first.
 };
 
-Table tuning_table(const Tuning& tuning);
+/// `has_ranges`: with what is known of errors at the ends of regions, where a profile counts.
+Table tuning_table(const Tuning& tuning, bool has_ranges);
 std::string tuning_text(const Tuning& tuning);
 /// Schema espalier/tune/1.
 nlohmann::ordered_json tuning_json(const Tuning& tuning);

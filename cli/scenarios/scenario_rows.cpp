@@ -9,6 +9,7 @@
 #include "base/counted.h"
 #include "base/parallel.h"
 #include "cli/output/progress.h"
+#include "cli/reports/scenario_output.h"
 #include "scenario/run/run_job.h"
 #include "sweep/row.h"
 #include "topology/yaml/write_topology.h"
@@ -164,7 +165,10 @@ nlohmann::ordered_json row_json(const ScenarioRow& row) {
   json["status"] = row.figures ? "ok" : "failed";
   for (const char* key : {"time", "step", "compute", "exposed", "waiting", "idle"}) json[key] = nullptr;
   for (const std::string_view use : call_uses) json["exposed_" + std::string(use)] = nullptr;
-  for (const char* key : {"tokens_per_second", "model_flops_utilisation", "memory", "capacity"}) json[key] = nullptr;
+  for (const char* key : {"tokens_per_second", "model_flops_utilisation", "memory", "capacity", "low", "high"}) {
+    json[key] = nullptr;
+  }
+  json["outside"] = "";
   json["reason"] = row.reason;
   if (!row.figures) return json;
   const ScenarioFigures& figures = *row.figures;
@@ -182,6 +186,11 @@ nlohmann::ordered_json row_json(const ScenarioRow& row) {
   json["model_flops_utilisation"] = figures.training->model_flops_utilisation(figures.elapsed);
   json["memory"] = figures.training->memory.total().count;
   if (figures.training->capacity.count > 0) json["capacity"] = figures.training->capacity.count;
+  json["outside"] = figures.training->outside;
+  if (const auto& range = figures.training->range) {
+    json["low"] = figures.step().seconds() * range->low;
+    json["high"] = figures.step().seconds() * range->high;
+  }
   return json;
 }
 
@@ -237,7 +246,7 @@ std::vector<PartColumn> part_columns(const std::vector<ScenarioRow>& rows) {
 
 }  // namespace
 
-Table splits_table(const SplitComparison& comparison) {
+Table splits_table(const SplitComparison& comparison, bool has_ranges) {
   Table table;
   const std::vector<PartColumn> parts = part_columns(comparison.rows);
   const bool has_context = std::ranges::count(parts, &Parallelism::context, &PartColumn::part) > 0;
@@ -257,6 +266,11 @@ Table splits_table(const SplitComparison& comparison) {
   table.add_column("memory", "(GB)");
   table.add_column("of", "(GB)", Table::Align::right, "memory");
   table.add_column("note", "", Table::Align::left);
+  if (has_ranges) {
+    table.add_column("low", "(ms)");
+    table.add_column("high", "(ms)");
+    table.add_column("outside", "", Table::Align::left);
+  }
   for (const ScenarioRow& row : comparison.rows) {
     std::vector<std::string> cells;
     for (const PartColumn& column : parts) {
@@ -279,6 +293,14 @@ Table splits_table(const SplitComparison& comparison) {
       cells.resize(cells.size() + 8 + uses, "-");
     }
     cells.push_back(note_on(row, comparison));
+    if (has_ranges && row.figures) {
+      const double step = row.figures->step().seconds() * 1e3;
+      const auto& range = row.figures->training->range;
+      for (const double factor : {range ? range->low : 0, range ? range->high : 0}) {
+        cells.push_back(range ? fmt::format("{:.2f}", step * factor) : "");
+      }
+      cells.push_back(row.figures->training->outside);
+    }
     table.add_row(std::move(cells));
   }
   return table;
@@ -289,7 +311,10 @@ std::string splits_text(const SplitComparison& comparison) {
   std::string text = fmt::format(
       "# {} on {}  {}  model {}{}  {}\n#\n", first.scenario, first.topology, counted(first.ranks, "rank"), first.model,
       first.profile.empty() ? "" : "  profile " + first.profile, counted(comparison.rows.size(), "parallelism"));
-  text += splits_table(comparison).text() + "#\n";
+  text += splits_table(comparison, false).text() + "#\n";
+  const auto known =
+      std::ranges::find_if(comparison.rows, [](const ScenarioRow& row) { return row.figures.has_value(); });
+  if (known != comparison.rows.end()) text += "# error: " + step_range_text(*known->figures->training) + "\n";
   const auto fits = [](const ScenarioRow& row) { return row.figures && row.figures->fits(); };
   const auto best = std::ranges::find_if(comparison.rows, fits);
   const auto written = std::ranges::find(comparison.rows, comparison.written, &ScenarioRow::parallelism);

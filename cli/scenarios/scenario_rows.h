@@ -82,7 +82,8 @@ struct SplitComparison {
 OrStop<SplitComparison> compare_splits(const Console& console, const TopologyFlags& topology,
                                        const ScenarioFlags& flags, const SplitFlags& splits);
 
-Table splits_table(const SplitComparison& comparison);
+/// `has_ranges`: with what is known of errors, in columns.
+Table splits_table(const SplitComparison& comparison, bool has_ranges);
 std::string splits_text(const SplitComparison& comparison);
 nlohmann::ordered_json splits_json(const SplitComparison& comparison);
 

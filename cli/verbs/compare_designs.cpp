@@ -12,7 +12,9 @@
 #include "cli/output/json_text.h"
 #include "cli/output/table.h"
 #include "cli/reports/describe_bound.h"
+#include "cli/reports/scenario_output.h"
 #include "cli/verbs/commands.h"
+#include "forecast/question.h"
 
 namespace espalier::cli {
 namespace {
@@ -84,7 +86,8 @@ std::string best_designs(const std::vector<Design>& designs, const std::vector<d
 }
 
 /// A row per collective's bound and per size of it.
-Table collectives_table(const std::vector<Design>& designs, const DesignQuestions& questions) {
+/// `has_ranges`: with what is known of errors.
+Table collectives_table(const std::vector<Design>& designs, const DesignQuestions& questions, bool has_ranges) {
   Table table;
   table.add_column("collective", "", Table::Align::left);
   table.add_column("size", "(B)");
@@ -93,6 +96,7 @@ Table collectives_table(const std::vector<Design>& designs, const DesignQuestion
     table.add_column("busbw", "(GB/s)", Table::Align::right, design.name);
     table.add_column("of bound", "(%)", Table::Align::right, design.name);
     table.add_column("by", "", Table::Align::left, design.name);
+    if (has_ranges) add_range_columns(table, design.name);
   }
   table.add_column("best busbw", "", Table::Align::left);
   for (std::size_t c = 0; c < questions.collectives.size(); ++c) {
@@ -101,6 +105,7 @@ Table collectives_table(const std::vector<Design>& designs, const DesignQuestion
     for (const Design& design : designs) {
       const auto& bound = design.collectives[c].bound_busbw;
       bounds.insert(bounds.end(), {"", gigabytes_per_second(bound), "", ""});
+      if (has_ranges) bounds.insert(bounds.end(), 3, "");
       values.push_back(bound.value_or(0));
     }
     bounds.push_back(best_designs(designs, values));
@@ -113,6 +118,9 @@ Table collectives_table(const std::vector<Design>& designs, const DesignQuestion
         const DesignRun& run = design.collectives[c].runs[s];
         row.insert(row.end(), {fmt::format("{:.2f}", run.seconds * 1e6), fmt::format("{:.2f}", run.busbw / 1e9),
                                percent(run.of_bound), run.by});
+        if (has_ranges) {
+          add_range_cells(row, design.collectives[c].errors.at(s, questions.algorithm), run.seconds);
+        }
         values.push_back(run.busbw);
       }
       row.push_back(best_designs(designs, values));
@@ -142,6 +150,7 @@ std::string design_failures_text(const std::vector<Design>& designs, CollectiveK
 std::string scenario_run_text(const std::vector<Design>& designs) {
   if (!designs.front().scenario) return {};
   const bool trains = designs.front().scenario->tokens_per_second.has_value();
+  std::string errors;
   Table table;
   table.add_column("design", "", Table::Align::left);
   table.add_column("elapsed", "", Table::Align::right);
@@ -159,8 +168,26 @@ std::string scenario_run_text(const std::vector<Design>& designs) {
     }
     for (const double part : {run.compute, run.exposed, run.waiting, run.idle}) row.push_back(percent(part));
     table.add_row(std::move(row));
+    if (run.training) errors += fmt::format("# {}: {}\n", design.name, step_range_text(*run.training));
   }
-  return fmt::format("#\n# {}\n", designs.front().scenario->name) + table.text();
+  return fmt::format("#\n# {}\n", designs.front().scenario->name) + table.text() + errors;
+}
+
+/// What is known of errors, design by design; where nothing was measured of the algorithm, once for each.
+std::string design_errors_text(const std::vector<Design>& designs, const DesignQuestions& questions) {
+  const bool is_measured = forecast::is_nccl_algorithm(questions.algorithm);
+  std::string text;
+  for (const Design& design : designs) {
+    for (const DesignCollective& collective : design.collectives) {
+      const auto sentences = errors_sentences(collective.errors, std::span(&questions.algorithm, 1));
+      for (std::size_t i = 0; i < (is_measured ? sentences.size() : std::min<std::size_t>(sentences.size(), 1)); ++i) {
+        text += fmt::format("# {}{}: {}\n", design.name,
+                            is_measured ? fmt::format(", {}", to_string(collective.kind)) : "", sentences[i]);
+      }
+      if (!is_measured) break;
+    }
+  }
+  return text.empty() ? text : "#\n" + text;
 }
 
 std::string designs_text(const std::vector<Design>& designs, const DesignQuestions& questions) {
@@ -169,7 +196,7 @@ std::string designs_text(const std::vector<Design>& designs, const DesignQuestio
     text += fmt::format("  {}: {} ranks{}", design.name, design.ranks,
                         design.profile.empty() ? std::string() : ", profile " + design.profile);
   }
-  return text + "\n#\n" + collectives_table(designs, questions).text() +
+  return text + "\n#\n" + collectives_table(designs, questions, false).text() + design_errors_text(designs, questions) +
          design_failures_text(designs, questions.collectives.front()) + scenario_run_text(designs);
 }
 
@@ -177,7 +204,7 @@ nlohmann::ordered_json number_or_null(const std::optional<double>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-nlohmann::ordered_json design_json(const Design& design) {
+nlohmann::ordered_json design_json(const Design& design, const std::string& algorithm) {
   nlohmann::ordered_json entry = {{"topology", design.name}, {"ranks", design.ranks}, {"links", design.links}};
   entry["profile"] = design.profile.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(design.profile);
   auto& collectives = entry["collectives"] = nlohmann::ordered_json::array();
@@ -189,6 +216,8 @@ nlohmann::ordered_json design_json(const Design& design) {
                          {"busbw", run.busbw},
                          {"of_bound", run.of_bound},
                          {"algorithm", run.by}});
+      if (collective.errors.by_size.empty()) continue;
+      results.back()["range"] = range_json(collective.errors.at(results.size() - 1, algorithm), run.seconds);
     }
     collectives.push_back({{"collective", to_string(collective.kind)},
                            {"bound_busbw", number_or_null(collective.bound_busbw)},
@@ -212,6 +241,10 @@ nlohmann::ordered_json design_json(const Design& design) {
                          {"idle", design.scenario->idle},
                          {"tokens_per_second", number_or_null(design.scenario->tokens_per_second)},
                          {"model_flops_utilisation", number_or_null(design.scenario->model_flops_utilisation)}};
+    if (const auto& training = design.scenario->training) {
+      entry["scenario"]["range"] =
+          step_range_json(*training, design.scenario->elapsed.seconds() / static_cast<double>(training->steps));
+    }
   }
   return entry;
 }
@@ -234,11 +267,11 @@ ExitCode run(const Console& console, const DesignFlags& flags) {
     designs.push_back(*std::move(design));
   }
   if (console.csv) {
-    console.print_bytes(collectives_table(designs, *questions).csv());
+    console.print_bytes(collectives_table(designs, *questions, true).csv());
   } else if (console.json) {
     nlohmann::ordered_json document = {{"schema", "espalier/designs/1"}};
     auto& entries = document["designs"] = nlohmann::ordered_json::array();
-    for (const Design& design : designs) entries.push_back(design_json(design));
+    for (const Design& design : designs) entries.push_back(design_json(design, questions->algorithm));
     console.print(json_text(document));
   } else {
     console.print(designs_text(designs, *questions));

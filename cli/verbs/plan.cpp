@@ -14,6 +14,7 @@
 #include "cli/flags/sizes.h"
 #include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/plan_shown.h"
+#include "cli/measured/error_ranges.h"
 #include "cli/output/describe_repaired.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
@@ -47,7 +48,8 @@ std::string share(const RunReport& run, const Rational& bound, const Collective&
   return fmt::format("{:.1f}", 100 * run.of_bound(bound, collective));
 }
 
-Table choice_table(const planners::Choice& choice) {
+/// `errors`: with columns of what is known of them; null: without.
+Table choice_table(const planners::Choice& choice, const CallErrors* errors) {
   const Collective& collective = choice.candidate->collective();
   const Bound& bound = *choice.candidate->schedule.bound;
   Table table;
@@ -59,6 +61,8 @@ Table choice_table(const planners::Choice& choice) {
   table.add_column("transfers");
   table.add_column("chunk", "(B)");
   table.add_column("", "", Table::Align::left);
+  const bool has_ranges = errors != nullptr && !errors->by_size.empty();
+  if (has_ranges) add_range_columns(table);
   for (const planners::Trial& trial : choice.trials) {
     const std::string transfers = std::to_string(trial.candidate->transfer_count());
     if (!trial.run) {
@@ -66,22 +70,28 @@ Table choice_table(const planners::Choice& choice) {
                      std::string(planners::describe(trial.run.error()))});
       continue;
     }
-    table.add_row({trial.candidate->planner, fmt::format("{:.2f}", static_cast<double>(trial.run->elapsed.count) / 1e6),
-                   gigabytes_per_second(trial.run->algbw()), gigabytes_per_second(trial.run->busbw(collective)),
-                   share(*trial.run, bound.time_per_byte, collective), transfers,
-                   std::to_string(trial.run->chunk.count), trial.candidate == choice.candidate ? "<- chosen" : ""});
+    std::vector<std::string> cells = {trial.candidate->planner,
+                                      fmt::format("{:.2f}", static_cast<double>(trial.run->elapsed.count) / 1e6),
+                                      gigabytes_per_second(trial.run->algbw()),
+                                      gigabytes_per_second(trial.run->busbw(collective)),
+                                      share(*trial.run, bound.time_per_byte, collective),
+                                      transfers,
+                                      std::to_string(trial.run->chunk.count),
+                                      trial.candidate == choice.candidate ? "<- chosen" : ""};
+    if (has_ranges) add_range_cells(cells, errors->at(0, trial.candidate->planner), trial.run->elapsed.seconds());
+    table.add_row(std::move(cells));
   }
   return table;
 }
 
 std::string choice_text(const planners::Choice& choice, const planners::Candidates& candidates,
-                        const Topology& topology, Bytes size, const std::string& profile) {
+                        const Topology& topology, Bytes size, const std::string& profile, const CallErrors& errors) {
   const Collective& collective = choice.candidate->collective();
   const Bound& bound = *choice.candidate->schedule.bound;
   std::string text = fmt::format("# {}  {}  {}  {}{}{}\n", topology.name(), to_string(collective.kind),
                                  counted(collective.rank_count, "rank"), format_size(size), shares_text(collective),
                                  profile.empty() ? "" : "  profile " + profile);
-  text += choice_table(choice).text();
+  text += choice_table(choice, nullptr).text();
   text += repaired_text(*choice.candidate);
   for (const planners::Refusal& refusal : candidates.refused)
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
@@ -91,11 +101,14 @@ std::string choice_text(const planners::Choice& choice, const planners::Candidat
         fmt::format("# bound: busbw {} GB/s{}{}\n", gigabytes_per_second(*algbw * to_double(collective.busbw_factor())),
                     floor_mark(bound), bound.cut.empty() ? "" : ", by the cut " + cut_text(bound, topology, 6));
   }
+  const std::string chosen = choice.candidate->planner;
+  text += errors_text(errors, std::span(&chosen, 1));
   return text + "# " + choice.why + "\n";
 }
 
 nlohmann::ordered_json choice_json(const planners::Choice& choice, const planners::Candidates& candidates,
-                                   const Topology& topology, Bytes size, const std::string& profile) {
+                                   const Topology& topology, Bytes size, const std::string& profile,
+                                   const CallErrors& errors) {
   const Collective& collective = choice.candidate->collective();
   const Bound& bound = *choice.candidate->schedule.bound;
   nlohmann::ordered_json document = {{"schema", "espalier/plan/1"},
@@ -119,6 +132,9 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
       entry["of_bound"] = trial.run->of_bound(bound.time_per_byte, collective);
       entry["chunk"] = trial.run->chunk.count;
       entry["ahead"] = trial.run->ahead;
+      if (!errors.by_size.empty()) {
+        entry["range"] = range_json(errors.at(0, trial.candidate->planner), trial.run->elapsed.seconds());
+      }
     } else {
       entry["no_run"] = planners::describe(trial.run.error());
     }
@@ -245,6 +261,9 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
     return runs.choose(*size);
   }();
   if (!choice) return console.refuse(choice.error());
+  const auto errors =
+      find_errors(*topology, *collective, question.sizes, profile->get(), flags.profile.version, machine->gpu);
+  if (!errors) return console.refuse(errors.error());
   planners::Candidate& chosen = candidates->made[static_cast<std::size_t>(choice->candidate - candidates->made.data())];
   chosen.schedule.pacing = SizedPacing{*size, choice->run.chunk, choice->run.ahead};
   if (flags.output == "-" && console.csv) {
@@ -253,10 +272,10 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   }
   if (flags.output == "-") return write_plan(console, flags, *choice->candidate, *topology);
   if (console.csv) {
-    console.print_bytes(choice_table(*choice).csv());
+    console.print_bytes(choice_table(*choice, &*errors).csv());
   } else {
-    console.print(console.json ? json_text(choice_json(*choice, *candidates, *topology, *size, shown))
-                               : choice_text(*choice, *candidates, *topology, *size, shown));
+    console.print(console.json ? json_text(choice_json(*choice, *candidates, *topology, *size, shown, *errors))
+                               : choice_text(*choice, *candidates, *topology, *size, shown, *errors));
   }
   return flags.output.empty() ? ExitCode::ok : write_plan(console, flags, *choice->candidate, *topology);
 }

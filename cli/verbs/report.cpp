@@ -211,7 +211,8 @@ OrStop<void> report_on(const Console& console, const CLI::App& command, const Re
   if (!simulation) return tl::unexpected(simulation.error());
   findings.simulation = std::move(*simulation);
   report::PlanReport report = make_report(flags, input, findings.simulation);
-  for (const std::string& sentence : errors_sentences(findings.simulation)) report.doubts.push_back(sentence + ".");
+  for (const std::string& sentence : errors_sentences(findings.simulation.errors, findings.simulation.algorithms))
+    report.doubts.push_back(sentence + ".");
   const auto close_run = find_close_run(flags, findings);
   if (!close_run) return tl::unexpected(close_run.error());
   auto detail = forecast::run_in_detail(**close_run, input.topology, prediction->options);

@@ -47,7 +47,7 @@ constexpr std::array documents = {
     "probe-plan/1",
     "explain-measured/1",
     "explain-scenario/1",
-    "sweep/3",
+    "sweep/4",
     "topology/1",
     "machines/1",
     "schemas/1",
@@ -66,7 +66,7 @@ constexpr std::array documents = {
     "parallelisms/1",
     "profile-calibration/1",
     "report/1",
-    "scenario-sweep/2",
+    "scenario-sweep/3",
     "sweep-merge/1",
     "sweep-summary/1",
 };

@@ -41,7 +41,7 @@ OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simu
     console.print(json_text(document));
   } else if (console.csv) {
     console.print_bytes(
-        (flags.critical_path ? critical_path_table(last, topology) : simulation_table(simulation)).csv());
+        (flags.critical_path ? critical_path_table(last, topology) : simulation_table(simulation, true)).csv());
   } else {
     console.print(simulation_text(simulation));
     if (flags.critical_path) console.print("#\n" + critical_path_text(last, topology));
@@ -84,7 +84,7 @@ ExitCode simulate_splits(const Console& console, const SimulateFlags& flags, con
     return why.is_usage ? console.refuse_usage(why.error) : console.refuse(why.error);
   }
   if (console.csv) {
-    console.print_bytes(splits_table(*comparison).csv());
+    console.print_bytes(splits_table(*comparison, true).csv());
   } else {
     console.print(console.json ? json_text(splits_json(*comparison)) : splits_text(*comparison));
   }

@@ -35,8 +35,8 @@ struct TuneFlags {
 
 ExitCode tune(const Console& console, const Topology& topology, const Collective& collective,
               planners::Candidates candidates, const std::vector<Bytes>& sizes, const planners::RegionOptions& options,
-              ElementType type, const std::string& nccl_tuner,
-              const std::shared_ptr<const forecast::Software>& profile) {
+              ElementType type, const std::string& nccl_tuner, const std::shared_ptr<const forecast::Software>& profile,
+              const std::string& version, const std::string& gpu) {
   forecast::CandidateRuns runs(topology, candidates, {size_of(type), {}, sim::ModelKind::link, {}, profile});
   auto regions = [&] {
     Progress progress(console, "tuning", 2 * sizes.size());
@@ -44,15 +44,18 @@ ExitCode tune(const Console& console, const Topology& topology, const Collective
                                   [&](Bytes size) { progress.step(format_rounded_size(size)); });
   }();
   if (!regions) return console.refuse(regions.error());
+  auto errors = find_errors(topology, collective, sizes, profile.get(), version, gpu);
+  if (!errors) return console.refuse(errors.error());
   const Tuning tuning{&topology,
                       collective,
                       candidates.bound,
                       std::string(to_string(type)),
                       std::move(*regions),
                       candidates.refused,
-                      profile ? profile->shown : std::string()};
+                      profile ? profile->shown : std::string(),
+                      *std::move(errors)};
   if (console.csv) {
-    console.print_bytes(tuning_table(tuning).csv());
+    console.print_bytes(tuning_table(tuning, true).csv());
   } else {
     console.print(console.json ? json_text(tuning_json(tuning)) : tuning_text(tuning));
   }
@@ -105,7 +108,7 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
     return flags.algorithms.find(refusal.planner) == std::string::npos;
   });
   return tune(console, *topology, *collective, std::move(*candidates), *sizes, options, *type, flags.nccl_tuner,
-              *profile);
+              *profile, flags.profile.version, machine->gpu);
 }
 
 }  // namespace

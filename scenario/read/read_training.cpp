@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "base/suggest.h"
+#include "compute/constants.h"
 #include "compute/zoo.h"
 #include "scenario/read/scenario_codes.h"
 #include "scenario/read/scenario_keys.h"
 #include "scenario/read/scenario_reading.h"
 #include "scenario/workload/training.h"
 #include "scenario/workload/training_figures.h"
+#include "scenario/workload/training_step.h"
 #include "topology/yaml/read_codes.h"
 
 namespace espalier::scenario {
@@ -73,20 +76,6 @@ bool read_wholes(TrainingModel& model, const Fields& fields) {
   return is_fine;
 }
 
-bool read_sharding(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
-  constexpr std::array<std::string_view, 3> names = {"none", "optimizer", "full"};
-  const auto written = fields.text("sharding");
-  if (!written) return !fields.has("sharding");
-  const auto at = std::ranges::find(names, *written);
-  if (at != names.end()) {
-    model.sharding = static_cast<Sharding>(at - names.begin());
-    return true;
-  }
-  context.error(fields.mark_of("sharding"), scenario_codes::unknown_name,
-                fmt::format("there is no way of sharding '{}'", written->substr(0, 60)), suggest(*written, names));
-  return false;
-}
-
 bool read_algorithms(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
   if (!fields.has("algorithms")) return true;
   const Fields algorithms = context.fields(fields.find("algorithms"), "'algorithms'", scenario_keys::algorithms);
@@ -146,6 +135,8 @@ bool read_named_model(ScenarioContext& context, const Fields& fields, TrainingMo
   model.expert_width = shape.expert_width;
   model.shared_experts = shape.shared_experts;
   model.dense_layers = shape.dense_layers;
+  model.tied = shape.is_tied;
+  model.causal = shape.is_causal;
   model.gated = shape.is_gated;
   model.sequence = (*found)->sequence;
   model.vocabulary = shape.vocabulary;
@@ -203,6 +194,16 @@ bool read_computing(ScenarioContext& context, const Fields& fields, TrainingMode
   return is_fine && (utilisation || !fields.has("utilisation"));
 }
 
+/// `slowed`: computing, by calls of replicas beside it; on a GPU as measured where nothing is said.
+bool read_slowed(ScenarioContext& context, const Fields& fields, const TrainingModel& model) {
+  const auto slowed = fields.millionths("slowed");
+  const bool is_predicted = model.gpu != nullptr && !model.has_utilisation;
+  RunSettings& settings = context.scenario.settings;
+  settings.slowed_ppm = slowed.value_or(is_predicted ? std::lround(compute::constants::slowed * 1e6) : 0);
+  settings.slowing_stream = training_streams::data;
+  return slowed || !fields.has("slowed");
+}
+
 /// One of some names. False where another is written.
 template <class T, std::size_t N>
 bool read_named(ScenarioContext& context, const Fields& fields, std::string_view key,
@@ -219,6 +220,19 @@ bool read_named(ScenarioContext& context, const Fields& fields, std::string_view
   context.error(fields.mark_of(key), scenario_codes::unknown_name,
                 fmt::format("there is no {} '{}'", key, written->substr(0, 60)), suggest(*written, known));
   return false;
+}
+
+/// `sharding`, `slowed` and what overlaps.
+bool read_sharing(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
+  constexpr std::array<std::pair<std::string_view, Sharding>, 4> names = {{{"none", Sharding::none},
+                                                                           {"optimizer", Sharding::optimizer},
+                                                                           {"gradients", Sharding::optimizer},
+                                                                           {"full", Sharding::full}}};
+  model.shards_gradients = fields.text("sharding") == "gradients";
+  model.overlaps_parameters = fields.boolean("overlap_param_gather").value_or(false);
+  model.overlaps_tensor = fields.boolean("tp_comm_overlap").value_or(false);
+  const bool is_fine = read_named(context, fields, "sharding", names, model.sharding);
+  return read_slowed(context, fields, model) && is_fine;
 }
 
 /// `recompute`: false, true or full, or selective.
@@ -246,6 +260,33 @@ bool read_stage_layers(ScenarioContext& context, Value list, TrainingModel& mode
   context.error(list.mark(), scenario_codes::training_refused, "'stage_layers' is no list of whole numbers above zero",
                 "give a number for each stage, along the model: 'stage_layers: [9, 8, 8, 7]'");
   return false;
+}
+
+/// `attention`, `kernels` and `dropout`, which are of a GPU.
+bool read_kernels(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
+  constexpr std::array<std::pair<std::string_view, compute::Kernels>, 3> kinds = {
+      {{"eager", compute::Kernels::eager},
+       {"compiled", compute::Kernels::compiled},
+       {"fused", compute::Kernels::fused}}};
+  bool is_fine = read_named(context, fields, "kernels", kinds, model.kernels);
+  model.dropout = fields.boolean("dropout").value_or(model.dropout);
+  if (const auto name = fields.text("attention")) {
+    const auto attention = compute::parse_attention(*name);
+    if (attention) {
+      model.attention = *attention;
+    } else {
+      context.error(fields.mark_of("attention"), scenario_codes::unknown_name, attention.error().message,
+                    attention.error().help);
+      is_fine = false;
+    }
+  }
+  for (const std::string_view key : {"attention", "kernels", "dropout"}) {
+    if (!fields.has(key) || (model.gpu != nullptr && !model.has_utilisation)) continue;
+    context.error(fields.mark_of(key), read_codes::keys_conflict, fmt::format("'{}' is of a gpu", key),
+                  "write 'gpu: h100-sxm' and the like beside it and no utilisation, or leave it out");
+    is_fine = false;
+  }
+  return is_fine;
 }
 
 /// `precision`, `schedule`, `context_exchange` and `stage_layers`.
@@ -305,7 +346,10 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   is_fine = read_wholes(model, fields) && is_fine;
   is_fine = read_experts(context, fields, model) && is_fine;
   is_fine = read_computing(context, fields, model) && is_fine;
+  is_fine = read_kernels(context, fields, model) && is_fine;
   model.gated = fields.boolean("gated").value_or(model.gated);
+  model.tied = fields.boolean("tied").value_or(model.tied);
+  model.causal = fields.boolean("causal").value_or(model.causal);
   is_fine = read_recompute(fields, model) && is_fine;
   is_fine = read_order(context, fields, model) && is_fine;
   model.sequence_parallel = fields.boolean("sequence_parallel").value_or(false);
@@ -316,7 +360,7 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   const auto bucket = read_size(context, fields, "bucket");
   const auto memory = read_size(context, fields, "memory");
   is_fine = is_fine && (memory || !fields.has("memory")) && (bucket || !fields.has("bucket"));
-  is_fine = read_sharding(context, fields, model) && is_fine;
+  is_fine = read_sharing(context, fields, model) && is_fine;
   is_fine = read_algorithms(context, fields, model) && is_fine;
   is_fine = read_chunks(context, fields, model) && is_fine;
   if (model.expert_planner.empty()) model.expert_planner = model.dispatch_planner;

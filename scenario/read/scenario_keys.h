@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 3> group = {"ranks", "of", "across"};
 constexpr std::array<std::string_view, 13> collective = {"name",  "collective", "group",      "size",  "type",
                                                          "chunk", "algorithm",  "root",       "start", "repeat",
                                                          "gap",   "gossip",     "compression"};
-constexpr std::array<std::string_view, 52> training = {"ranks",
+constexpr std::array<std::string_view, 60> training = {"ranks",
                                                        "trace",
                                                        "spmd",
                                                        "layers",
@@ -70,7 +70,15 @@ constexpr std::array<std::string_view, 52> training = {"ranks",
                                                        "context",
                                                        "context_exchange",
                                                        "expert_tensor",
-                                                       "shard_group"};
+                                                       "shard_group",
+                                                       "tied",
+                                                       "causal",
+                                                       "attention",
+                                                       "kernels",
+                                                       "dropout",
+                                                       "slowed",
+                                                       "overlap_param_gather",
+                                                       "tp_comm_overlap"};
 constexpr std::array<std::string_view, 10> experts = {"count",   "skew",    "matrix",   "dispatch", "precision",
                                                       "combine", "changes", "capacity", "layers",   "placement"};
 constexpr std::array<std::string_view, 3> gossip = {"accuracy", "rounds", "graph"};

@@ -131,11 +131,13 @@ Result<void> Runner::enter(TaskId id, std::int64_t time) {
   const bool moves_now = moves(task.call);
   if (!moved) times.last_entry = entry;
   moves_now ? clock_.begin_moving(task.rank, time, task.call) : clock_.waiting(task.rank, time, 1);
+  if (moves_now) move_beside(id, time, 1);
   for (std::size_t i = 0; moves_now && !moved && i < tasks.size(); ++i) {
     if (tasks[i] == id || !part_entered_[parts_.index(task.call, Rank(i))]) continue;
     if (report_.tasks[tasks[i].index()].end >= 0) continue;
     clock_.waiting(job_.task(tasks[i]).rank, time, -1);
     clock_.begin_moving(job_.task(tasks[i]).rank, time, task.call);
+    move_beside(tasks[i], time, 1);
   }
   if (tasks.size() == 1) {
     timers_.push({entry, TimerKind::task_end, id.value()});

@@ -27,6 +27,9 @@ struct RunSettings {
   planners::Paths paths = planners::Paths::any;  ///< That calls may take.
   /// Also runs each kind of call alone on the idle network, for CallTime::alone.
   bool compare_with_alone = true;
+  /// So much longer, in millionths, a rank computes while it moves data in calls of this stream.
+  std::int64_t slowed_ppm = 0;
+  std::uint16_t slowing_stream = no_stream;
   /// Told now and then how many tasks are over.
   std::function<void(std::size_t)> on_progress;
 };

@@ -50,6 +50,7 @@ Runner::Runner(const Job& job, const Topology& topology, const Disturbances& dis
     compute_ppm_[straggler.rank.index()] = straggler.compute_ppm;
     starts_[straggler.rank.index()] = straggler.start.count;
   }
+  if (settings.slowed_ppm > 0) slowed_.emplace(topology.rank_count(), job.tasks().size(), settings.slowed_ppm);
   report_.tasks.resize(job.tasks().size());
   report_.calls.resize(job.calls().size());
   if (recording_ == nullptr) return;
@@ -165,7 +166,13 @@ void Runner::hear_from_model() {
 
 Result<void> Runner::handle(const Timer& timer) {
   switch (timer.kind) {
-    case TimerKind::task_end: end_task(TaskId(timer.id), timer.time); break;
+    case TimerKind::task_end: {
+      const TaskId id(timer.id);
+      const Task& task = job_.task(id);
+      if (slowed_ && task.kind == TaskKind::compute && !slowed_->ends(id, task.rank, timer.time)) break;
+      end_task(id, timer.time);
+      break;
+    }
     case TimerKind::task_ready: make_ready(TaskId(timer.id), timer.time); break;
     case TimerKind::notice: take_notice(notices_[timer.id]); break;
     case TimerKind::flow: {
@@ -222,8 +229,16 @@ Result<void> Runner::start(TaskId id, std::int64_t time) {
   if (task.kind == TaskKind::compute) clock_.compute(task.rank, time, 1);
   const std::int64_t duration = task.kind == TaskKind::compute ? compute_time(id) : task.duration;
   if (duration > sim::latest_entry - time) return past_the_end(id);
-  timers_.push({time + duration, TimerKind::task_end, id.value()});
+  const bool is_slowed = slowed_ && task.kind == TaskKind::compute;
+  timers_.push(
+      {is_slowed ? slowed_->begin(id, task.rank, time, duration) : time + duration, TimerKind::task_end, id.value()});
   return {};
+}
+
+/// The rank of a call's task begins or ends to move data, which may slow what it computes.
+void Runner::move_beside(TaskId id, std::int64_t time, int change) {
+  const Task& task = job_.task(id);
+  if (slowed_ && task.stream == settings_.slowing_stream) slowed_->move(task.rank, time, change, timers_);
 }
 
 void Runner::free_stream(TaskId id) {
@@ -244,6 +259,7 @@ void Runner::end_task(TaskId id, std::int64_t time) {
   } else if (task.kind == TaskKind::call) {
     CallTime& call = report_.calls[task.call.index()];
     moves(task.call) ? clock_.end_moving(task.rank, time, task.call) : clock_.waiting(task.rank, time, -1);
+    if (moves(task.call)) move_beside(id, time, -1);
     call.end = std::max(call.end, job_.call(task.call).is_eager ? calls_[task.call.index()].arrival : time);
   }
   for (std::uint32_t i = follower_begins_[id.index()]; i < follower_begins_[id.index() + 1]; ++i) {

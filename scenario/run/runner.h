@@ -13,6 +13,7 @@
 #include "scenario/run/plans.h"
 #include "scenario/run/rank_clock.h"
 #include "scenario/run/run_job.h"
+#include "scenario/run/slowed_computing.h"
 #include "scenario/run/timers.h"
 
 namespace espalier::scenario {
@@ -64,6 +65,7 @@ class Runner {
   Result<void> start(TaskId task, std::int64_t time);
   void free_stream(TaskId task);
   void end_task(TaskId task, std::int64_t time);
+  void move_beside(TaskId task, std::int64_t time, int change);
   void hear_from_model();
   [[nodiscard]] std::int64_t compute_time(TaskId task) const;
   [[nodiscard]] tl::unexpected<Error> past_the_end(TaskId task) const;
@@ -127,6 +129,7 @@ class Runner {
   std::vector<std::int64_t> compute_ppm_;  // by rank
   std::vector<std::int64_t> starts_;       // by rank
   RankClock clock_;
+  std::optional<SlowedComputing> slowed_;  // nothing: computing takes as long whatever moves
   JobReport report_;
 };
 

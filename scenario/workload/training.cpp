@@ -116,6 +116,14 @@ Result<void> check_further(const TrainingModel& model) {
   if (model.context_exchange != compute::ContextExchange::ring && model.context == 1) {
     return bad_model("context_exchange is given, but no ranks share a sequence", "give context, or leave it out");
   }
+  if (model.overlaps_tensor && !model.sequence_parallel) {
+    return bad_model("tp_comm_overlap is given, and only gathers and scatters run beside products",
+                     "write 'sequence_parallel: true', or leave tp_comm_overlap out");
+  }
+  if (model.overlaps_parameters && model.sharding != Sharding::optimizer) {
+    return bad_model("overlap_param_gather is given, and no parameters are gathered behind the update",
+                     "write 'sharding: optimizer', or leave overlap_param_gather out");
+  }
   if (model.shard_group > 0 && model.sharding == Sharding::none) {
     return bad_model("shard_group is given, and nothing is sharded", "write 'sharding: full' or 'sharding: optimizer'");
   }
@@ -164,7 +172,8 @@ Result<void> check_size(const TrainingModel& model, std::size_t task_limit) {
   const __int128 micro_batches = model.batch / (model.data * model.micro_batch);
   const __int128 per_layer =
       2 * (4 + (model.sequence_parallel ? 4 : 2) + (model.experts > 0 ? 2 : 0) + (model.recomputes ? 2 : 0) +
-           (model.sharding == Sharding::full ? 2 : 0) + (model.context > 1 ? (model.recomputes ? 10 : 5) : 0));
+           (model.sharding == Sharding::full ? 2 : 0) + (model.overlaps_tensor ? 2 : 0) +
+           (model.context > 1 ? (model.recomputes ? 10 : 5) : 0));
   const __int128 tasks = (per_layer * (model.layers / model.pipeline + 1) + 8 * model.virtual_stages) * micro_batches *
                          model.tensor * model.pipeline * model.replicas() * model.steps;
   if (tasks > static_cast<__int128>(task_limit)) {
@@ -239,10 +248,16 @@ Picoseconds compute_time(const TrainingModel& model, __int128 flops) {
 }
 
 std::string_view use_of_call(std::string_view label) {
-  constexpr std::pair<std::string_view, std::string_view> uses[] = {
-      {"tensor", "tensor"},  {"activations", "pipeline"}, {"activation gradients", "pipeline"},
-      {"gradients", "data"}, {"parameters", "data"},      {"expert gradients", "data"},
-      {"experts", "expert"}, {"expert tensor", "tensor"}, {"context", "context"}};
+  constexpr std::pair<std::string_view, std::string_view> uses[] = {{"tensor", "tensor"},
+                                                                    {"activations", "pipeline"},
+                                                                    {"activation gradients", "pipeline"},
+                                                                    {"gradients", "data"},
+                                                                    {"parameters", "data"},
+                                                                    {"expert gradients", "data"},
+                                                                    {"embedding gradients", "pipeline"},
+                                                                    {"experts", "expert"},
+                                                                    {"expert tensor", "tensor"},
+                                                                    {"context", "context"}};
   const auto* const found = std::ranges::find(uses, label, &std::pair<std::string_view, std::string_view>::first);
   return found == std::end(uses) ? std::string_view() : found->second;
 }

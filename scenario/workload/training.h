@@ -11,7 +11,9 @@
 
 #include "base/element.h"
 #include "base/result.h"
+#include "compute/attention.h"
 #include "compute/gpu.h"
+#include "compute/model.h"
 #include "compute/pipeline.h"
 #include "compute/training.h"
 #include "scenario/workload/averaging.h"
@@ -44,6 +46,8 @@ struct TrainingModel {
   bool gated = false;             ///< The feed-forward part has three matrices (SwiGLU), not two.
   std::int64_t sequence = 1;      ///< Tokens per sequence.
   std::int64_t vocabulary = 0;    ///< 0: neither embedding nor output layer are counted.
+  bool tied = false;              ///< Embedding and output layer are one matrix, which its two places add up.
+  bool causal = true;             ///< A token attends to those before it alone.
   std::int64_t batch = 1;         ///< Sequences per step, of all ranks together.
   std::int64_t micro_batch = 1;   ///< Sequences per micro-batch.
   std::int64_t experts = 0;       ///< Per layer; 0: the model is dense.
@@ -63,6 +67,9 @@ struct TrainingModel {
   bool recomputes = false;                      ///< Activations are computed again in the backward pass.
   bool recomputes_attention = false;            ///< Attention between its products alone is.
   std::optional<compute::Precision> precision;  ///< Of the large products on a GPU, where it is not that of `type`.
+  compute::AttentionKernels attention = compute::AttentionKernels::third;  ///< With a GPU, as the next two.
+  compute::Kernels kernels = compute::Kernels::fused;                      ///< Between the large products.
+  bool dropout = false;
   Picoseconds optimizer;  ///< How long the update of the parameters takes; zero with a GPU: as it is predicted.
 
   std::int64_t tensor = 1;          ///< T: ranks that share each layer.
@@ -77,6 +84,9 @@ struct TrainingModel {
   std::int64_t expert = 1;         ///< E: ranks that share the experts.
   std::int64_t expert_tensor = 0;  ///< Ranks that share an expert; 0: T.
   Sharding sharding = Sharding::none;
+  bool shards_gradients = false;     ///< Sharding::optimizer: gradients too are kept as shares (ZeRO 2).
+  bool overlaps_parameters = false;  ///< Sharding::optimizer: they are gathered beside the forward pass.
+  bool overlaps_tensor = false;      ///< A part of the calls of tensor ranks runs beside the products.
   std::int64_t shard_group =
       0;  ///< Neighbours among the C D ranks with the same weights that share what is sharded; 0: all.
   Bytes bucket{std::int64_t{1} << 62};  ///< Gradients are added when so many bytes are there; at least a layer's.

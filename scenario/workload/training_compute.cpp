@@ -52,8 +52,9 @@ compute::ModelShape shape_of(const TrainingModel& model) {
           .head_size = model.head_size,
           .feed_forward = model.feed_forward,
           .is_gated = model.gated,
+          .is_causal = model.causal,
           .vocabulary = model.vocabulary,
-          .is_tied = false,
+          .is_tied = model.tied,
           .experts = model.experts,
           .experts_per_token = model.experts_per_token,
           .expert_width = model.expert_width,
@@ -74,8 +75,10 @@ compute::TrainingPlan plan_of(const TrainingModel& model) {
                 .expert_tensor = model.expert_tensor,
                 .micro_batch = model.micro_batch,
                 .sequence = model.sequence};
-  plan.software.kernels = compute::Kernels::fused;
-  plan.software.host = compute::constants::trainer_host;
+  plan.software.kernels = model.kernels;
+  if (model.kernels == compute::Kernels::fused) plan.software.host = compute::constants::trainer_host;
+  plan.software.attention = model.attention;
+  plan.software.has_dropout = model.dropout;
   if (size_of(model.type) >= 4) plan.software.precision = compute::Precision::tf32;
   if (model.precision) plan.software.precision = *model.precision;
   plan.recompute = model.recomputes             ? compute::Recompute::full
@@ -89,7 +92,9 @@ compute::TrainingPlan plan_of(const TrainingModel& model) {
   plan.batch = model.batch;
   constexpr compute::Shards shards[] = {compute::Shards::none, compute::Shards::optimizer, compute::Shards::full};
   plan.shards = shards[static_cast<std::size_t>(model.sharding)];
+  if (model.shards_gradients) plan.shards = compute::Shards::gradients;
   plan.shard_group = model.shard_group;
+  plan.overlaps_tensor = model.overlaps_tensor;
   plan.context_exchange = model.context_exchange;
   plan.gradient_bytes = static_cast<double>(size_of(model.gradients));
   return plan;

@@ -35,7 +35,7 @@ Held held_at(const TrainingModel& model, std::int64_t place) {
   held.experts = sparse * cost.feed_forward_parameters / model.tensor_of_experts() * (model.experts / model.expert);
   const std::int64_t embedding = model.vocabulary * model.hidden / model.tensor;
   if (place == 0) held.dense += embedding;
-  if (place == model.pipeline - 1) held.dense += embedding;
+  if (place == model.pipeline - 1 && (place > 0 || !model.tied)) held.dense += embedding;
   return held;
 }
 
@@ -93,7 +93,7 @@ MemoryNeed memory_of_place(const TrainingModel& model, std::int64_t place) {
   const std::int64_t state = element >= 4 ? 8 : 12;
   MemoryNeed need;
   need.parameters.count = element * (kept(shards_all) + (shards_all ? held.largest_layer : 0));
-  need.gradients.count = gradient * kept(shards_all);
+  need.gradients.count = gradient * kept(shards_all || model.shards_gradients);
   need.optimizer.count = state * kept(shards_state);
   __int128 activations = layers_under_way(model, place) * activation_bytes(model);
   if (place == model.pipeline - 1) {
@@ -118,6 +118,12 @@ TrainingFigures figures_of(const TrainingModel& model) {
                         static_cast<double>(output_flops(model)));
   figures.rate = model.rate;
   figures.capacity = model.memory;
+  if (model.gpu == nullptr || model.has_utilisation) {
+    figures.outside = "what a rank computes is given, not predicted";
+  } else {
+    figures.range = compute::simulated_range(*model.gpu, plan_of(model));
+    figures.outside = compute::why_unlike_measured(*model.gpu, plan_of(model));
+  }
   for (std::int64_t place = 0; place < model.pipeline; ++place) {
     const MemoryNeed need = memory_of_place(model, place);
     if (place > 0 && need.total() <= figures.memory.total()) continue;

@@ -3,8 +3,11 @@
 // Tested by: tests/unit/scenario/workload/training_figures_test.cpp
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "base/units.h"
+#include "compute/training.h"
 #include "scenario/workload/training.h"
 
 namespace espalier::scenario {
@@ -23,13 +26,15 @@ struct MemoryNeed {
 struct TrainingFigures {
   std::int64_t ranks = 1;
   std::int64_t steps = 1;
-  std::int64_t tokens = 0;      ///< Of one step, all ranks together.
-  double operations = 0;        ///< Of one step, all ranks together; what is computed again does not count.
-  FlopRate rate;                ///< Of one rank, at its peak.
-  std::int64_t place = 0;       ///< The place of the pipeline whose ranks need the most memory.
-  std::int64_t first_rank = 0;  ///< The first rank there, counted among those of the step.
-  MemoryNeed memory;            ///< Of a rank there.
-  Bytes capacity;               ///< Of a rank's memory; zero: not said.
+  std::int64_t tokens = 0;                  ///< Of one step, all ranks together.
+  double operations = 0;                    ///< Of one step, all ranks together; what is computed again does not count.
+  FlopRate rate;                            ///< Of one rank, at its peak.
+  std::int64_t place = 0;                   ///< The place of the pipeline whose ranks need the most memory.
+  std::int64_t first_rank = 0;              ///< The first rank there, counted among those of the step.
+  MemoryNeed memory;                        ///< Of a rank there.
+  Bytes capacity;                           ///< Of a rank's memory; zero: not said.
+  std::optional<compute::StepRange> range;  ///< Where measured steps lie beside such a simulation.
+  std::string outside;                      ///< Why it is not what was measured; empty where it is.
 
   /// Tokens per second when all steps take so long together.
   [[nodiscard]] double tokens_per_second(Picoseconds elapsed) const;

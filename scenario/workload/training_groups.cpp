@@ -113,13 +113,26 @@ void TrainingSteps::update_all(const std::vector<GroupId>& groups, CollectiveKin
   });
 }
 
-/// Parameters of the next layer, gathered while the layer before is computed.
+/// Of the embedding and the output layer, where they sit beside the layer that is written; of all tensor ranks.
+std::int64_t TrainingSteps::table_parameters() const {
+  const bool is_one = model_.tied && model_.pipeline == 1;
+  const int tables = (layer_ == 0 ? 1 : 0) + (layer_ == model_.layers - 1 && !is_one ? 1 : 0);
+  return tables * model_.vocabulary * model_.hidden;
+}
+
+/// Parameters of the next layer, gathered while the layer before is computed; its experts' too.
 void TrainingSteps::gather_layer() {
-  if (model_.sharding != Sharding::full) return;
-  const std::int64_t parameters = cost_.replicated(is_dense_layer()) / model_.tensor;
-  const Call call = call_of(CollectiveKind::all_gather, job_.add_label("parameters"), data_,
-                            {parameters * size_of(model_.type)}, model_.type);
-  const std::vector<GroupId>& groups = model_.sharers() < model_.replicas() ? sharing_groups_ : data_groups_;
+  const std::int64_t element = size_of(model_.type);
+  gather_beside(model_.sharers() < model_.replicas() ? sharing_groups_ : data_groups_,
+                {(cost_.replicated(is_dense_layer()) + table_parameters()) / model_.tensor * element});
+  if (is_dense_layer()) return;
+  const std::int64_t of_rank =
+      cost_.feed_forward_parameters / model_.tensor_of_experts() * (model_.experts / model_.expert);
+  gather_beside(expert_apart_groups_.empty() ? expert_data_groups_ : expert_sharing_groups_, {of_rank * element});
+}
+
+void TrainingSteps::gather_beside(const std::vector<GroupId>& groups, Bytes size) {
+  const Call call = call_of(CollectiveKind::all_gather, job_.add_label("parameters"), data_, size, model_.type);
   call_beside(groups, streams::data, call, [&](Worker& worker, const Task& task) {
     std::vector<TaskId> after;
     if (!worker.gathered.is_none()) after.push_back(worker.gathered);
@@ -134,10 +147,9 @@ void TrainingSteps::scatter_layer(std::int64_t stage, std::int64_t layer) {
   const std::int64_t element = size_of(model_.gradients);
   const bool is_dense = is_dense_layer();
   std::int64_t parameters = cost_.replicated(is_dense);
-  const int tables =
-      (stage == 0 && layer == 0 ? 1 : 0) + (stage == stages() - 1 && layer == model_.layers_of(stage) - 1 ? 1 : 0);
-  if (model_.vocabulary > 0) {
-    parameters += tables * model_.vocabulary * model_.hidden;
+  if (const std::int64_t table = table_parameters(); table > 0) {
+    const std::int64_t tables = table / (model_.vocabulary * model_.hidden);
+    parameters += table;
     gradient_matrices_.rows += tables * model_.vocabulary / model_.tensor;
     gradient_matrices_.columns += tables * model_.hidden;
   }
@@ -211,8 +223,31 @@ void TrainingSteps::average_gradients() {
   }
 }
 
+/// The first place and the last one add up what each has of the gradients of a matrix that both keep.
+void TrainingSteps::add_tied_gradients() {
+  const bool is_first = place_ == 0, is_last = place_ == model_.pipeline - 1;
+  if (!model_.tied || model_.vocabulary == 0 || is_first == is_last) return;
+  if (is_first) tied_calls_.clear();
+  const LabelId label = job_.add_label("embedding gradients");
+  const Bytes size{model_.vocabulary / model_.tensor * model_.hidden * size_of(model_.gradients)};
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    Worker& worker = workers_[i];
+    if (is_first) {
+      Call call = call_of(CollectiveKind::all_reduce, label, data_, size, model_.gradients);
+      call.group = job_.add_group({worker.rank, rank_of(model_.pipeline - 1, i)});
+      tied_calls_.push_back(job_.add_call(call));
+    }
+    std::vector<TaskId> after = worker.updates;
+    if (!worker.last.is_none()) after.push_back(worker.last);
+    worker.updates.push_back(job_.add_task(
+        {.rank = worker.rank, .call = tied_calls_[i], .label = label, .stream = streams::data, .kind = TaskKind::call},
+        after));
+  }
+}
+
 /// The optimizer waits for all gradients; where each rank updated its share only, parameters are gathered behind it.
 void TrainingSteps::end_step() {
+  add_tied_gradients();
   const LabelId label = job_.add_label("optimizer");
   for (Worker& worker : workers_) {
     std::vector<TaskId> after = worker.updates;
@@ -221,7 +256,7 @@ void TrainingSteps::end_step() {
     worker.last = job_.add_task({.duration = times_.optimizer.count, .rank = worker.rank, .label = label}, after);
     worker.before = worker.last;
   }
-  if (model_.sharding != Sharding::optimizer) return;
+  if (model_.sharding != Sharding::optimizer || model_.overlaps_parameters) return;
   const std::int64_t per_gradient = size_of(model_.gradients), per_parameter = size_of(model_.type);
   const auto gather = [&](const std::vector<GroupId>& groups, const std::vector<Bytes>& buckets) {
     for (const Bytes bucket : buckets) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compute/constants.h"
+
 namespace espalier::scenario {
 
 namespace streams = training_streams;
@@ -96,6 +98,7 @@ void TrainingSteps::set_groups(std::int64_t place) {
 }
 
 void TrainingSteps::add_place(std::int64_t place) {
+  place_ = place;
   workers_ = std::move(places_[static_cast<std::size_t>(place)]);
   if (workers_.empty()) {
     workers_.resize(workers_per_place_);
@@ -223,13 +226,38 @@ void TrainingSteps::receive(std::int64_t from, std::int64_t to, std::int64_t mic
   }
 }
 
-/// The calls of tensor ranks before or behind half a layer.
-void TrainingSteps::tensor_calls(LabelId label, bool is_before) {
+bool TrainingSteps::overlaps_tensor() const { return model_.overlaps_tensor && model_.tensor > 1; }
+
+/// Of a call of tensor ranks: all of it, or where they run beside products what does, or what is left.
+Bytes TrainingSteps::tensor_bytes(bool is_beside) const {
+  const std::int64_t elements = model_.micro_batch * model_.sequence / model_.context * model_.hidden;
+  const std::int64_t beside = overlaps_tensor()
+                                  ? static_cast<std::int64_t>(static_cast<double>(elements / model_.tensor) *
+                                                              compute::constants::tensor_hidden) *
+                                        model_.tensor
+                                  : 0;
+  return {(is_beside ? beside : elements - beside) * size_of(model_.type)};
+}
+
+/// The calls of tensor ranks before or behind half a layer. `is_beside`: without what runs beside its products.
+void TrainingSteps::tensor_calls(LabelId label, bool is_before, bool is_beside) {
   if (is_before && !model_.sequence_parallel) return;
-  const Bytes activations{model_.micro_batch * model_.sequence / model_.context * model_.hidden * size_of(model_.type)};
+  Bytes size = tensor_bytes(false);
+  if (!is_beside) size.count += tensor_bytes(true).count;
   const CollectiveKind behind = model_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
-  call_all(tensor_groups_, is_before ? CollectiveKind::all_gather : behind, streams::tensor, label, tensor_,
-           activations, model_.type);
+  call_all(tensor_groups_, is_before ? CollectiveKind::all_gather : behind, streams::tensor, label, tensor_, size,
+           model_.type);
+}
+
+/// What of both runs beside the product between them; what comes behind it waits for that, too.
+void TrainingSteps::tensor_calls_beside(LabelId label) {
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    call_beside(tensor_groups_, streams::tensor, call_of(kind, label, tensor_, tensor_bytes(true), model_.type),
+                [&](Worker& worker, const Task& task) {
+                  const std::array after{worker.last};
+                  worker.later.push_back(job_.add_task(task, after));
+                });
+  }
 }
 
 /// Tokens to experts, and back.
@@ -268,9 +296,12 @@ void TrainingSteps::half_layer(bool is_forward, bool is_attention, LabelId label
   // Experts that are shared otherwise get tokens from each rank's own part of the sequence.
   const bool is_apart = routes_tokens && model_.tensor_of_experts() != model_.tensor;
   const bool has_calls = !is_apart || model_.shared_experts > 0;
-  if (has_calls) tensor_calls(tensor_label, true);
+  const bool is_beside = overlaps_tensor() && !routes_tokens;
+  const bool is_again = !is_forward && model_.recomputes;
+  if (has_calls) tensor_calls(tensor_label, true, is_beside);
   if (routes_tokens) exchange_tokens(true);
   if (is_apart) expert_tensor_call(CollectiveKind::all_gather);
+  for (int times = is_again ? 2 : 1; is_beside && times > 0; --times) tensor_calls_beside(tensor_label);
   const auto way = static_cast<std::size_t>(is_forward ? 0 : 1);
   if (is_attention) {
     compute_attention(is_forward, label);
@@ -279,14 +310,18 @@ void TrainingSteps::half_layer(bool is_forward, bool is_attention, LabelId label
   } else {
     compute(label, (routes_tokens ? times_.feed_forward : times_.dense)[way]);
   }
+  for (Worker& worker : workers_) {
+    worker.also.insert(worker.also.end(), worker.later.begin(), worker.later.end());
+    worker.later.clear();
+  }
   if (is_apart) expert_tensor_call(CollectiveKind::reduce_scatter);
   if (routes_tokens) exchange_tokens(false);
-  if (has_calls) tensor_calls(tensor_label, false);
-  if (is_forward || !model_.recomputes) return;
-  if (has_calls) tensor_calls(tensor_label, true);
+  if (has_calls) tensor_calls(tensor_label, false, is_beside);
+  if (!is_again) return;
+  if (has_calls) tensor_calls(tensor_label, true, is_beside);
   if (routes_tokens) exchange_tokens(true);
   if (routes_tokens) exchange_tokens(false);
-  if (has_calls) tensor_calls(tensor_label, false);
+  if (has_calls) tensor_calls(tensor_label, false, is_beside);
 }
 
 /// Tokens of all ranks that share an expert, for each of them; behind it their sums for each.
@@ -312,9 +347,10 @@ void TrainingSteps::forward(const Pass& pass) {
   const LabelId label = label_of(pass);
   if (stage > 0) receive(stage - 1, stage, micro_batch);
   const std::int64_t layers = model_.layers_of(stage), first = model_.first_layer_of(stage);
+  const bool gathers = model_.sharding == Sharding::full || (model_.overlaps_parameters && micro_batch == 0);
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     layer_ = first + layer;
-    gather_layer();
+    if (gathers) gather_layer();
     half_layer(true, true, label);
     half_layer(true, false, label);
   }
@@ -338,7 +374,7 @@ void TrainingSteps::backward(const Pass& pass) {
   const std::int64_t first = model_.first_layer_of(stage);
   for (std::int64_t layer = model_.layers_of(stage); layer-- > 0;) {
     layer_ = first + layer;
-    gather_layer();
+    if (model_.sharding == Sharding::full) gather_layer();
     half_layer(false, false, label);
     half_layer(false, true, label);
     if (adds_gradients) scatter_layer(stage, layer);

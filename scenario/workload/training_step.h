@@ -46,6 +46,7 @@ class TrainingSteps {
     std::vector<TaskId> also;     ///< What its next compute waits for as well.
     std::vector<TaskId> updates;  ///< Gradients on their way; the optimizer waits for them.
     TaskId gathered;              ///< The last gathering of parameters (Sharding::full).
+    std::vector<TaskId> later;    ///< What the compute behind its next one waits for as well.
     std::vector<TaskId> beside;   ///< Exchanges of sequences that go on while it computes.
     TaskId before;  ///< Where its last layer began: the next layer's parameters are gathered from there on.
   };
@@ -70,11 +71,17 @@ class TrainingSteps {
   void exchange_tokens(bool is_there);
   void expert_tensor_call(CollectiveKind kind);
   void compute_experts(LabelId label, Picoseconds balanced);
-  void tensor_calls(LabelId label, bool is_before);
+  [[nodiscard]] bool overlaps_tensor() const;
+  void tensor_calls(LabelId label, bool is_before, bool is_beside);
+  void tensor_calls_beside(LabelId label);
+  [[nodiscard]] Bytes tensor_bytes(bool is_beside) const;
   void output_layer(bool is_forward, LabelId label);
+  [[nodiscard]] std::int64_t table_parameters() const;
   void gather_layer();
+  void gather_beside(const std::vector<GroupId>& groups, Bytes size);
   void scatter_layer(std::int64_t stage, std::int64_t layer);
   void flush_bucket();
+  void add_tied_gradients();
   void end_step();
 
   void compute(LabelId label, Picoseconds duration);
@@ -118,6 +125,7 @@ class TrainingSteps {
   std::int64_t micro_batches_;
   std::optional<RoutedLayers> routed_;
   std::int64_t step_ = 0;
+  std::int64_t place_ = 0;       ///< That is being written.
   std::int64_t layer_ = 0;       ///< Of the model, that is being written.
   std::int64_t boundary_bytes_;  ///< Activations that a rank hands to the next stage.
 
@@ -134,6 +142,7 @@ class TrainingSteps {
   MatrixSizes gradient_matrices_;                 ///< In the bucket.
   std::vector<Bytes> updated_, expert_updated_;   ///< Sizes of the buckets of the step.
 
+  std::vector<CallId> tied_calls_;      ///< By worker: of the first place and the last one.
   std::vector<CallId> pipeline_calls_;  ///< By boundary, direction, micro-batch and worker; none: not yet added.
   Use tensor_, data_, expert_, context_;
 };

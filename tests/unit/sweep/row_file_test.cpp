@@ -58,7 +58,7 @@ TEST_F(RowFileTest, AHeaderThatIsNotWholeProvesNothing) {
     set_text(header.substr(0, cut));
     const auto file = RowFile::open(path_, csv_style, true);
     ASSERT_FALSE(file);
-    EXPECT_EQ(file.error().message, path_ + ":1: the columns are not those of espalier/sweep/3");
+    EXPECT_EQ(file.error().message, path_ + ":1: the columns are not those of espalier/sweep/4");
     EXPECT_EQ(text(), header.substr(0, cut));
   }
 }
@@ -108,7 +108,7 @@ TEST_F(RowFileTest, WhatIsNotProvenToBeRowsIsNeverTouched) {
                                                "espalier",
                                                row + "{\"a",
                                                two_lines + "1,2,3",
-                                               two_lines + "espalier/sweep/3,\"\n"};
+                                               two_lines + "espalier/sweep/4,\"\n"};
   for (const std::string& content : foreign) {
     for (const RowFormat format : {RowFormat::csv, RowFormat::json_lines}) {
       set_text(content);

@@ -52,7 +52,14 @@ Row random_row(Random& random) {
                           1.0 / 3,
                           "7/976000000000",
                           random_text(random),
-                          0.5};
+                          0.5,
+                          std::nullopt,
+                          std::nullopt,
+                          random_text(random)};
+    if (random.below(2) == 0) {
+      row.figures->low = Picoseconds{random.between(0, 1 << 30)};
+      row.figures->high = Picoseconds{random.between(0, 1 << 30)};
+    }
   }
   return row;
 }
@@ -115,10 +122,10 @@ TEST(RowText, SaysWhichLineIsNoRow) {
   };
   const std::string line = row_text(row, csv);
   EXPECT_EQ(message(line), "read");
-  EXPECT_EQ(message("a,b\n"), "r.csv:2: the line is no row of espalier/sweep/3");
+  EXPECT_EQ(message("a,b\n"), "r.csv:2: the line is no row of espalier/sweep/4");
   std::string other = line;
-  other.replace(other.find("sweep/3"), 7, "sweep/1");
-  EXPECT_EQ(message(other), "r.csv:2: the row is not of schema espalier/sweep/3");
+  other.replace(other.find("sweep/4"), 7, "sweep/1");
+  EXPECT_EQ(message(other), "r.csv:2: the row is not of schema espalier/sweep/4");
   other = line;
   other.replace(other.find("failed"), 6, "felled");
   EXPECT_EQ(message(other), "r.csv:2: 'felled' is no status");
@@ -126,9 +133,9 @@ TEST(RowText, SaysWhichLineIsNoRow) {
   other.replace(other.find("20000"), 5, "-1");
   EXPECT_EQ(message(other), "r.csv:2: '-1' is no jitter_ppm");
   EXPECT_EQ(read_rows("x,y\n", RowFormat::csv, "r.csv").error().message,
-            "r.csv:1: the columns are not those of espalier/sweep/3");
+            "r.csv:1: the columns are not those of espalier/sweep/4");
   EXPECT_EQ(read_rows("{}\n", RowFormat::json_lines, "r.jsonl").error().message,
-            "r.jsonl:1: the line is no row of espalier/sweep/3");
+            "r.jsonl:1: the line is no row of espalier/sweep/4");
   EXPECT_TRUE(read_rows(good + "x\n", RowFormat::csv, "r.csv").error().message.starts_with("r.csv:")) << good;
 }
 

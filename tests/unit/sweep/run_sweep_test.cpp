@@ -132,6 +132,31 @@ TEST(RunSweep, ProfilesCountTheirCosts) {
   EXPECT_EQ(rows[3].figures->busbw, rows[3].figures->algbw * 3 / 4);
 }
 
+TEST(RunSweep, RowsSayWhereMeasurementsLie) {
+  Spec spec;
+  auto costs = std::make_shared<profile::Profile>();
+  costs->name = "mine";
+  costs->ways[{profile::Shape::ring, sim::Protocol::ll}].base = {7'000'000};
+  spec.machines.push_back({*generate_torus({{4}, {}}), "", "mine", costs, {}});
+  spec.collectives = {CollectiveKind::all_gather};
+  spec.algorithms = {"ring", "nccl"};
+  spec.sizes = {Bytes{1 << 20}, Bytes{1 << 24}};
+  const auto errors = forecast::MeasuredErrors::read(
+      "profile,collective,machines,min_size,max_size,max_ranks,min_version,max_version,points,low,median,high,held,"
+      "systems,gpus\nmine,all_gather,one,1048576,1048576,8,,,20,0.5,1,2,,1,\n");
+  ASSERT_TRUE(errors) << errors.error().message;
+  spec.errors = std::make_shared<const forecast::MeasuredErrors>(*errors);
+  const std::vector<Row> rows = run_all(spec, *list_units(spec), 1);
+  ASSERT_EQ(rows.size(), 4U);
+  const Figures& inside = *rows[0].figures;
+  EXPECT_EQ(inside.high->count, 2 * inside.elapsed.count);
+  EXPECT_NEAR(static_cast<double>(inside.low->count), 0.5 * static_cast<double>(inside.elapsed.count), 1);
+  EXPECT_EQ(inside.outside, "");
+  EXPECT_EQ(rows[1].figures->outside, "measured from 1 MiB to 1 MiB");
+  EXPECT_EQ(rows[2].figures->low, std::nullopt);
+  EXPECT_EQ(rows[2].figures->outside, "of NCCL's own algorithms alone there are measurements");
+}
+
 TEST(RunSweep, MatricesAreOfAllToAllAlone) {
   Spec spec;
   spec.machines.push_back({*generate_torus({{4}, {}}), "", "", nullptr, {}});

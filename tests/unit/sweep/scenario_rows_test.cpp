@@ -51,8 +51,8 @@ TEST(ScenarioRows, SayWhatIsWrongWithThem) {
   EXPECT_EQ(error_of_row(scenario_row("1", "-2")), "'-2' is no tensor");
   EXPECT_EQ(error_of_row(scenario_row("1", "", "nan")), "'nan' is no time");
   Cells other = scenario_row("1", "");
-  other[0] = "espalier/sweep/3";
-  EXPECT_EQ(error_of_row(other), "the row is not of schema espalier/scenario-sweep/2");
+  other[0] = "espalier/sweep/4";
+  EXPECT_EQ(error_of_row(other), "the row is not of schema espalier/scenario-sweep/3");
   Cells silent = scenario_row("1", "", "");
   silent.back() = "";
   EXPECT_EQ(error_of_row(silent), "'' is no reason");

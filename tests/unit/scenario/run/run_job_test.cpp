@@ -53,6 +53,29 @@ TEST(RunJob, AMessageTakesLatencyAndBytes) {
   EXPECT_EQ(report.calls[0].duration(), report.calls[0].alone);
 }
 
+/// 10 us of computing where, from 2 to 5 us, a message comes in on the stream that slows it by a half: 2 us before it,
+/// 3 us in which 2 us are done, 6 us behind.
+TEST(RunJob, CallsBesideSlowComputing) {
+  Job job;
+  const LabelId work = job.add_label("work");
+  job.add_task({.duration = 10 * us, .rank = Rank(1), .label = work}, {});
+  const CallId call = test::add_message(job, 0, 1, 1000);
+  for (const std::uint32_t rank : {0U, 1U}) {
+    const std::array after{
+        job.add_task({.duration = 2 * us, .rank = Rank(rank), .label = work, .stream = 3, .kind = TaskKind::wait}, {})};
+    job.add_task({.rank = Rank(rank), .call = call, .stream = 2, .kind = TaskKind::call}, after);
+  }
+  RunSettings settings;
+  settings.slowed_ppm = 500'000;
+  settings.slowing_stream = 2;
+  const auto report = run_job(job, test::star(2), {}, settings);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->tasks[0].end, 11 * us);
+  EXPECT_EQ(report->calls[0].end, 5 * us);
+  settings.slowing_stream = 4;
+  EXPECT_EQ(run_job(job, test::star(2), {}, settings)->tasks[0].end, 10 * us);
+}
+
 TEST(RunJob, ALateReceiverHoldsTheSenderBack) {
   Script script;
   const CallId call = script.message(0, 1, 1000);

@@ -5,6 +5,7 @@
 
 #include "scenario/run/run_job.h"
 #include "scenario/workload/training.h"
+#include "scenario/workload/training_compute.h"
 #include "scenario/workload/training_figures.h"
 #include "tests/unit/scenario/small_training.h"
 #include "tests/unit/scenario/star.h"
@@ -206,6 +207,115 @@ TEST(TrainingParallelism, FurtherPartsAreTriedWhereTheyAreAskedFor) {
     EXPECT_EQ(parallelism_of(spread(model, one)), one);
   }
   EXPECT_EQ(contexts, (std::set<std::int64_t>{1, 2, 4}));
+}
+
+/// Bytes of all calls of a label.
+std::int64_t bytes_of_calls(const TrainingModel& model, std::size_t ranks, std::string_view label) {
+  Job job;
+  const auto added = add_training(job, model, first_ranks(ranks));
+  EXPECT_TRUE(added) << added.error().message;
+  std::int64_t bytes = 0;
+  for (const Call& call : job.calls()) bytes += job.label(call.label) == label ? call.size.count : 0;
+  return bytes;
+}
+
+/// A table of 32 x 16 numbers of two bytes. One place has it once; of two each has it, and they add its gradients up.
+TEST(TrainingParallelism, TiedTablesAreOne) {
+  constexpr std::int64_t table = std::int64_t{32} * 16 * 2;
+  TrainingModel model = small_model();
+  model.vocabulary = 32;
+  model.data = 2;
+  const std::int64_t apart = bytes_of_calls(model, 2, "gradients");
+  model.tied = true;
+  EXPECT_EQ(bytes_of_calls(model, 2, "gradients"), apart - table);
+  EXPECT_EQ(bytes_of_calls(model, 2, "embedding gradients"), 0);
+  model.pipeline = 2;
+  EXPECT_EQ(bytes_of_calls(model, 4, "gradients"), apart);
+  EXPECT_EQ(bytes_of_calls(model, 4, "embedding gradients"), 2 * table);  // Two replicas of both places.
+  model.tensor = 2;
+  EXPECT_EQ(bytes_of_calls(model, 8, "embedding gradients"), 2 * table);  // Each of two tensor ranks has a half.
+  model.steps = 3;
+  EXPECT_EQ(bytes_of_calls(model, 8, "embedding gradients"), 6 * table);
+  EXPECT_GT(test::run_training(model, fast_star(8)).elapsed.count, 0);
+}
+
+/// Parameters are the same bytes, gathered beside the forward pass of a step instead of behind the update.
+TEST(TrainingParallelism, ParametersAreGatheredBesideTheForwardPass) {
+  TrainingModel model = small_model();
+  model.data = 4;
+  model.batch = 16;
+  model.sharding = Sharding::optimizer;
+  const std::int64_t bytes = bytes_of_calls(model, 4, "parameters");
+  // 4 layers of 12 h^2 = 3,072 numbers take 6 KiB each: 3/4 of them pass each rank in 4.6 us at 1 GB/s.
+  const Topology topology = slow_star(4, {1'000'000'000});
+  const std::int64_t exposed = test::run_training(model, topology, whole_chunks()).elapsed.count;
+  model.overlaps_parameters = true;
+  EXPECT_EQ(bytes_of_calls(model, 4, "parameters"), bytes);
+  const std::int64_t hidden = test::run_training(model, topology, whole_chunks()).elapsed.count;
+  EXPECT_LT(hidden, exposed - 10'000'000);
+  model.sharding = Sharding::none;
+  Job job;
+  const auto refused = add_training(job, model, first_ranks(4));
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.starts_with("overlap_param_gather is given")) << refused.error().message;
+}
+
+/// 0.47 of each call's bytes go beside the product, up to what one number for each rank makes.
+TEST(TrainingParallelism, TensorCallsRunBesideProducts) {
+  TrainingModel model = small_model();
+  model.tensor = 2;
+  model.sequence_parallel = true;
+  const std::int64_t bytes = bytes_of_calls(model, 2, "tensor");
+  const Topology topology = slow_star(2, {100'000'000});
+  const std::int64_t exposed = test::run_training(model, topology, whole_chunks()).elapsed.count;
+  const std::int64_t computing = test::run_training(model, fast_star(2)).elapsed.count;
+  model.overlaps_tensor = true;
+  EXPECT_EQ(bytes_of_calls(model, 2, "tensor"), bytes);
+  const std::int64_t hidden = test::run_training(model, topology, whole_chunks()).elapsed.count;
+  const double part = static_cast<double>(hidden - computing) / static_cast<double>(exposed - computing);
+  EXPECT_GT(part, 0.53);  // A call of two ranks has latencies of its own for each of its parts.
+  EXPECT_LT(part, 0.70);
+  model.sequence_parallel = false;
+  Job job;
+  const auto refused = add_training(job, model, first_ranks(2));
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.starts_with("tp_comm_overlap is given")) << refused.error().message;
+}
+
+/// Each of two replicas of four experts, two on a rank, gathers them before it computes, both ways.
+TEST(TrainingParallelism, ShardedExpertsAreGathered) {
+  TrainingModel model = small_model();
+  model.experts = 4;
+  model.expert = 2;
+  model.data = 4;
+  model.sharding = Sharding::full;
+  const std::int64_t h = model.hidden, of_layer = 4 * h * h * 2, of_experts = 2 * 8 * h * h * 2;
+  // Four layers, a micro-batch each way; attention's among four, experts' in two groups of two.
+  EXPECT_EQ(bytes_of_calls(model, 4, "parameters"), 4 * 2 * (of_layer + 2 * of_experts));
+}
+
+TEST(TrainingParallelism, KernelsSayWhatAttentionTakes) {
+  TrainingModel model = small_model();
+  model.gpu = *compute::find_gpu("a100-80gb");
+  model.hidden = 4096;
+  model.heads = 32;
+  model.sequence = 2048;
+  model.micro_batch = 4;
+  model.data = 1;
+  const auto core = [&] { return times_of(model).core[0].count; };
+  const std::int64_t fused = core();
+  const std::int64_t need = figures_of(model).memory.total().count;
+  model.causal = false;
+  EXPECT_NEAR(static_cast<double>(core()) / static_cast<double>(fused), 2, 0.7);  // All scores, not half of them.
+  model.causal = true;
+  model.attention = compute::AttentionKernels::unfused;
+  // 4 x 32 x 2048^2 scores of two bytes, written and read by softmax alone: 2.1 GB, over 1 ms at 2 TB/s.
+  EXPECT_GT(core(), fused + 1'000'000'000);
+  // Scores and softmax are kept, in each of four layers.
+  EXPECT_GE(figures_of(model).memory.total().count - need, std::int64_t{4} * 4 * 32 * 2048 * 2048 * 2 * 2);
+  const auto without = times_of(model).attention[0].count;
+  model.dropout = true;
+  EXPECT_GT(times_of(model).attention[0].count, without);
 }
 
 }  // namespace
