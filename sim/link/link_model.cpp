@@ -246,7 +246,10 @@ bool LinkModel::enter_aside(RunId run, Rank rank, std::int64_t time) {
   LoneRuns::Aside* const aside = lone_ ? lone_->find(run) : nullptr;
   if (aside == nullptr) return false;
   const CompiledSchedule& compiled = *aside->compiled;
-  const bool stays = aside->entered.empty() ? come_first(run, compiled, time) : aside->entry == time || aside->waits;
+  // Where the ways in which ranks come never repeat, memory is not spent on them.
+  constexpr std::size_t max_known = 2'048;
+  const bool may_wait = aside->waits && known_alone_.size() < max_known;
+  const bool stays = aside->entered.empty() ? come_first(run, compiled, time) : aside->entry == time || may_wait;
   if (!stays) {
     take_back(run);
     return false;
