@@ -282,7 +282,7 @@ VERBS = {
                              "--spines": ["--spines", "2"], "--nvlink-bandwidth": ["--nvlink-bandwidth", "7 GB/s"],
                              "--nvlink-latency": ["--nvlink-latency", "7 us"], "--nic-bandwidth": ["--nic-bandwidth", "7 GB/s"],
                              "--nic-latency": ["--nic-latency", "7 us"], "--output": ["-o", "out.yaml"]}, {"": ([], {})}),
-    "topo gen cluster": ({**WHAT_RUNS_THERE, "--boxes": ["--boxes", "4"], "--gpus": ["--gpus", "16"], "--nics": ["--nics", "4"], "--pcie-switches": ["--pcie-switches", "4"],
+    "topo gen cluster": ({**WHAT_RUNS_THERE, "--preset": ["--preset", "b300-sxm"], "--boxes": ["--boxes", "4"], "--gpus": ["--gpus", "16"], "--nics": ["--nics", "4"], "--pcie-switches": ["--pcie-switches", "4"],
                           "--nic-rate": ["--nic-rate", "7 GB/s"], "--nic-latency": ["--nic-latency", "7 us"],
                           "--nvlink-bandwidth": ["--nvlink-bandwidth", "7 GB/s"], "--nvlink-latency": ["--nvlink-latency", "7 us"],
                           "--pcie-bandwidth": ["--pcie-bandwidth", "7 GB/s"], "--pcie-latency": ["--pcie-latency", "7 us"],
