@@ -94,6 +94,7 @@ std::int64_t CountedPlans::most_of_a_rank() const {
 }
 
 Result<std::optional<CallArguments>> CountedPlans::plan(const CallArguments& arguments, const RunCall& run) {
+  if (members_.size() > max_counted_ranks) return std::nullopt;
   if (auto told = tell(arguments, run); !told) return tl::unexpected(told.error());
   if (!read_matrix()) return std::nullopt;
   const std::int64_t most = most_of_a_rank();

@@ -12,6 +12,9 @@
 
 namespace espalier::engine {
 
+/// Of more ranks a call is by direct messages: telling all counts is then megabytes for each.
+inline constexpr std::size_t max_counted_ranks = 512;
+
 /// Schedules for all_to_alls with counts per peer: the members tell each other all counts, and ask for the schedule of
 /// the matrix that these are.
 class CountedPlans {
