@@ -37,7 +37,7 @@ constexpr AttentionRates ada{100 * T, 80 * T, 0.9, 0.92, 0.55};
 // Edition (2025); AMD Instinct MI250X (a die), MI300X, MI325X. Multiprocessors: the generations' white papers.
 constexpr std::array all = {
     Gpu{"v100", "NVIDIA V100 SXM, 32 GB", 125 * T, 0, 15.7 * T, 15.7 * T, 900 * GB, 32 * GiB, 0.9, 80, 0.763, 2.3e-6,
-        0.85, volta, volta, volta},
+        0.85, volta, volta, volta, 0, false},
     Gpu{"a100-40gb", "NVIDIA A100 SXM, 40 GB", 312 * T, 0, 156 * T, 19.5 * T, 1555 * GB, 40 * GiB, 0.85, 108, 0.84,
         9e-6, 0.84, ampere_first, ampere_second, ampere_second},
     Gpu{"a100-80gb", "NVIDIA A100 SXM, 80 GB", 312 * T, 0, 156 * T, 19.5 * T, 2039 * GB, 80 * GiB, 0.85, 108, 0.84,
@@ -102,6 +102,18 @@ double bytes_of(Precision precision) {
     case Precision::fp32: return 4;
   }
   return 2;
+}
+
+bool Gpu::has(Precision precision) const {
+  switch (precision) {
+    case Precision::fp4: return fp4 > 0;
+    case Precision::fp8: return fp8 > 0;
+    case Precision::bf16: return has_bf16;
+    case Precision::tf32: return tf32 > fp32;
+    case Precision::fp16:
+    case Precision::fp32: return true;
+  }
+  return true;
 }
 
 double Gpu::peak(Precision precision) const {

@@ -48,6 +48,10 @@ struct Gpu {
   AttentionRates second;     ///< FlashAttention 2 (2023).
   AttentionRates third;      ///< The vendor's own and FlashAttention 3 (2024 on).
   double fp4 = 0;            ///< 0: it has none. Of nvfp4 and mxfp4.
+  bool has_bf16 = true;      ///< False: fp16 alone has that rate.
+
+  /// Whether it has products of this precision. Of others `peak` is that of the next wider one.
+  [[nodiscard]] bool has(Precision precision) const;
 
   [[nodiscard]] double peak(Precision precision) const;
   /// Bytes per second that kernels reach.

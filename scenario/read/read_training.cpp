@@ -314,6 +314,11 @@ bool read_order(ScenarioContext& context, const Fields& fields, TrainingModel& m
       context.error(fields.mark_of("precision"), read_codes::keys_conflict, "'precision' is of a gpu",
                     "write 'gpu: h100-sxm' and the like beside it, or leave it out");
       is_fine = false;
+    } else if (precision && !model.gpu->has(*precision)) {
+      context.error(fields.mark_of("precision"), scenario_codes::unknown_name,
+                    fmt::format("{} has no products of {}", model.gpu->name, *name),
+                    model.gpu->has_bf16 ? "take bf16, or leave it out" : "take fp16, or leave it out");
+      is_fine = false;
     }
   }
   if (!fields.has("stage_layers")) return is_fine && (model.precision || !fields.has("precision"));
