@@ -18,9 +18,9 @@ constexpr double min_part = 0.1;
 constexpr double two_hops = 200e-6;
 /// Seconds of planning, proving and compiling for each block, about (docs/traffic-matrices.md).
 constexpr double planning_per_block = 4e-6;
-/// Of a message, at most; and as far as senders are ahead. With smaller chunks, or senders further ahead, TCP's streams
-/// shared cables unevenly (2.2 to 2.8 s for 2.1 to 2.3 s, 16 MiB), larger ones took longer to pass on (4 MiB in 64 KiB:
-/// 0.64 s for 0.51 s; docs/traffic-matrices.md).
+/// Of a message, at most; and as far as senders are ahead. TCP's streams share cables unevenly: 16 MiB over two boxes
+/// (docs/traffic-matrices.md) took 2.2 to 2.9 s in chunks of 64 KiB and 2.7 to 2.9 s in smaller ones; 4 MiB took 0.50
+/// to 0.63 s in chunks of up to 16 KiB and 0.53 to 0.67 s in larger ones. Further ahead was no better.
 constexpr std::int64_t max_chunks = 256;
 constexpr std::uint32_t rounds_ahead = 2;
 
