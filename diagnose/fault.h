@@ -23,8 +23,8 @@ struct Fault {
   std::string part;  ///< As find_parts names it (topology/without.h); empty of a late rank; of a setting its name.
   double rate = 1;   ///< Of a slow part, above 0 and at most 1.
   double delay = 0;  ///< Of a late rank, in seconds.
-  bool is_planned_around =
-      false;  ///< Whether the software knew of it when it chose its schedule. Of `gone` and `setting`: always.
+  /// Whether the software knew of it when it chose its schedule. Of `gone` and `setting`: always.
+  bool is_planned_around = false;
 
   friend bool operator==(const Fault&, const Fault&) = default;
 };

@@ -59,10 +59,10 @@ std::vector<Rank> with_routes(const std::vector<Rank>& order, RouteRelabelling& 
   for (std::size_t i = 0; i < order.size(); ++i) neighbours.emplace_back(order[i], order[(i + 1) % order.size()]);
   const auto places = relabelling.places(neighbours, false);
   if (!places) return {};
-  std::vector<Rank> mended;
-  for (const Rank place : order) mended.push_back((*places)[place.index()]);
-  std::ranges::rotate(mended, std::ranges::find(mended, Rank(0)));
-  return mended;
+  std::vector<Rank> placed;
+  for (const Rank place : order) placed.push_back((*places)[place.index()]);
+  std::ranges::rotate(placed, std::ranges::find(placed, Rank(0)));
+  return placed;
 }
 
 /// Parents by rank, the same.
@@ -73,12 +73,12 @@ std::vector<Rank> parents_with_routes(const std::vector<Rank>& parent, RouteRela
   }
   const auto places = relabelling.places(neighbours, true);
   if (!places) return {};
-  std::vector<Rank> mended(parent.size());
+  std::vector<Rank> placed(parent.size());
   for (std::size_t rank = 0; rank < parent.size(); ++rank) {
     const Rank above = parent[rank];
-    mended[(*places)[rank].index()] = above.is_none() ? above : (*places)[above.index()];
+    placed[(*places)[rank].index()] = above.is_none() ? above : (*places)[above.index()];
   }
-  return mended;
+  return placed;
 }
 
 /// From the root down, so that a branch follows the one that enters its parent.

@@ -24,7 +24,7 @@ class Places {
     while (i < neighbours_.size() && has_route(i)) ++i;
     if (i < neighbours_.size()) find_pairs();
     for (; i < neighbours_.size(); ++i) {
-      if (!has_route(i) && !mend(i)) return std::nullopt;
+      if (!has_route(i) && !give_route(i)) return std::nullopt;
     }
     return in_place_;
   }
@@ -69,12 +69,12 @@ class Places {
   /// Lets the sender of the pair, or where data goes both ways also the other, change places with a GPU of its machine,
   /// if the pair then has a route and fewer are missing. What talks to other machines keeps its place, and with it the
   /// NIC that each of these ways goes over.
-  bool mend(std::size_t pair) {
+  bool give_route(std::size_t pair) {
     const auto [first, second] = neighbours_[pair];
-    return mend_by(pair, first) || (both_ways_ && mend_by(pair, second));
+    return give_route_by(pair, first) || (both_ways_ && give_route_by(pair, second));
   }
 
-  bool mend_by(std::size_t pair, Rank end) {
+  bool give_route_by(std::size_t pair, Rank end) {
     std::vector<Rank> others = groups_.groups[groups_.group_of[end.index()]];
     std::erase_if(others, [&](Rank other) { return other == end || !is_inside(other); });
     std::ranges::stable_sort(others, {}, [&](Rank other) { return sends_[in_place_[other.index()].index()]; });
