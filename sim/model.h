@@ -92,6 +92,10 @@ class Model {
   /// run; their times may lie ahead. Requires: next_time() is not `never`.
   virtual void advance(std::vector<RankEnd>& ended) = 0;
 
+  /// Everything up to `time` was advanced: what enters from here on comes after it, whatever its order. Only models
+  /// that remember runs need to be told (sim/link/remembering_model.h). Requires: next_time() is later.
+  virtual void pass(std::int64_t /*time*/) {}
+
   /// By link id, so far (what is known to be carried, which may reach ahead of the model's time).
   [[nodiscard]] virtual std::vector<LinkUse> links() const = 0;
 

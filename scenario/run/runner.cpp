@@ -131,6 +131,7 @@ Result<JobReport> Runner::run() {
       continue;
     }
     now_ = timer;
+    model_->pass(now_);
     while (!timers_.empty() && timers_.top().time == now_) {
       const Timer next = timers_.top();
       timers_.pop();

@@ -106,6 +106,7 @@ void RunningModel::enter(RunId id, Rank rank, std::int64_t time) {
   if (runs_[id.index()] == nullptr && enter_aside(id, rank, time)) return;
   Run* run = find_to_enter(id, time);
   if (run == nullptr) return;
+  note_entry(id, rank, time);
   run->enter(rank, time, ended_, [&](LaneIndex lane) { hand_over(*run, lane); });
   let_go_if_over(*run);
 }
@@ -127,7 +128,7 @@ void RunningModel::abort(RunId id) {
   Run* run = runs_[id.index()].get();
   if (run == nullptr) return;
   run->is_aborted = true;
-  note_given_up();
+  note_given_up(*run);
   if (run->chunks_moving == 0) let_go(*run);
 }
 

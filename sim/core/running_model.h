@@ -42,7 +42,9 @@ class RunningModel : public Model {
   /// A run was added.
   virtual void note_added(const Run& run) = 0;
   /// A run was given up.
-  virtual void note_given_up() {}
+  virtual void note_given_up(const Run& /*run*/) {}
+  /// A rank enters a run that is not put aside.
+  virtual void note_entry(RunId /*run*/, Rank /*rank*/, std::int64_t /*time*/) {}
   /// A run is over, or was given up and the model has none of its chunks any more.
   virtual void note_over(const Run& /*run*/) {}
   /// Whether a new run is put aside: it begins by `begin`, or never.

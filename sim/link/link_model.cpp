@@ -1,7 +1,7 @@
 #include "sim/link/link_model.h"
 
 #include <algorithm>
-#include <span>
+#include <map>
 #include <utility>
 
 #include "base/check.h"
@@ -35,7 +35,7 @@ void LinkModel::set_deadline(RunId id, std::int64_t end, std::int64_t launch) {
 std::int64_t LinkModel::next_time() const {
   if (!ended_.empty()) return std::max<std::int64_t>(now_, 0);
   const std::int64_t next = queue_.empty() ? never : queue_.earliest();
-  return lone_ ? std::min({next, lone_->next_end(), lone_->next_entry()}) : next;
+  return lone_ ? std::max(now_, std::min(next, lone_->next_time())) : next;
 }
 
 /// All events of the earliest time.
@@ -57,14 +57,15 @@ void LinkModel::handle_next() {
 }
 
 void LinkModel::advance(std::vector<RankEnd>& ended) {
+  ++turn_;
   const bool is_later = ended_.empty();  // else what is known already is told first
   const std::int64_t now = is_later ? next_time() : now_;
-  if (lone_ && is_later) {
-    begin_entering(now);
-    end_lone_runs(now);
-  }
+  if (lone_ && is_later) end_lone_runs(now, ended);
   if (!queue_.empty() && queue_.earliest() == now) handle_next();
   ended.insert(ended.end(), ended_.begin(), ended_.end());
+  if (lone_) {
+    for (const RankEnd& end : ended_) lone_->note_end(end);
+  }
   ended_.clear();
 }
 
@@ -211,8 +212,7 @@ std::vector<LinkUse> LinkModel::links() const {
 
 void LinkModel::remember_lone_runs() {
   if (!service_.is_uniform() || waits_.is_on()) return;
-  lone_.emplace(service_.servers().size());
-  scratch_ = std::make_unique<LinkModel>(network_, Conditions{});
+  lone_.emplace(network_, service_.servers().size());
 }
 
 /// Whether each rank gets something of every other, so that none is through before all have entered.
@@ -228,97 +228,55 @@ bool LinkModel::joins_all(const CompiledSchedule& compiled, const RunOptions& op
 
 bool LinkModel::put_aside(RunId run, const CompiledSchedule& compiled, const RunOptions& options) {
   if (!lone_) return false;
-  lone_->put_aside(run, compiled, joins_all(compiled, options));
-  options_[run] = options;
+  lone_->put_aside(run, compiled, options, joins_all(compiled, options));
   return true;
 }
 
-/// The first rank of a run enters: takes others back that it may meet. Whether it meets nobody.
-bool LinkModel::come_first(RunId run, const CompiledSchedule& compiled, std::int64_t time) {
-  for (const RunId holder : lone_->holders_past(compiled, time)) take_back(holder);
-  const auto is_free = [&](std::uint32_t resource) { return service_.server(resource).free_at <= time; };
-  if (lone_->are_used(compiled) || !std::ranges::all_of(lone_->resources_of(compiled), is_free)) return false;
-  lone_->hold(run, compiled, time);
-  return true;
+/// The first rank of a run enters, whose resources others may be on. Whether it is not simulated.
+bool LinkModel::join_group(RunId run, const CompiledSchedule& compiled, std::int64_t time) {
+  const auto met = lone_->groups_met(compiled, time, service_.servers());
+  if (met && lone_->may_join(*met)) {
+    LoneRuns::Replay rest;
+    const bool is_simulated = lone_->join(run, *met, now_, rest);
+    replay(rest);
+    return !is_simulated;
+  }
+  for (const LoneRuns::GroupId group : lone_->groups_past(compiled, time)) replay(lone_->give_up_group(group));
+  take_back(run);
+  return false;
 }
 
 bool LinkModel::enter_aside(RunId run, Rank rank, std::int64_t time) {
-  LoneRuns::Aside* const aside = lone_ ? lone_->find(run) : nullptr;
-  if (aside == nullptr) return false;
-  const CompiledSchedule& compiled = *aside->compiled;
-  // Where the ways in which ranks come never repeat, memory is not spent on them.
-  constexpr std::size_t max_known = 2'048;
-  const bool may_wait = aside->waits && known_alone_.size() < max_known;
-  const bool stays = aside->entered.empty() ? come_first(run, compiled, time) : aside->entry == time || may_wait;
-  if (!stays) {
-    take_back(run);
-    return false;
-  }
-  aside->entered.emplace_back(rank, time - aside->entry);
-  if (aside->entered.size() == compiled.schedule().collective.rank_count) {
-    const LoneRun& known = know_alone(*aside, options_.at(run));
-    if (known.ends.front().first < aside->entered.back().second) {
-      take_back(run);
-      return true;
-    }
-    lone_->know(run, known);
-  }
+  const LoneRuns::Lone* const lone = lone_ ? lone_->find(run) : nullptr;
+  if (lone == nullptr) return false;
+  const bool moves_now = !lone->is_message || lone->entered > 0;
+  if (moves_now && lone->group == LoneRuns::no_group && !join_group(run, *lone->member.compiled, time)) return false;
+  lone_->enter({run, rank, time, now_, turn_});
   return true;
 }
 
-/// What a run does alone, on an idle network.
-const LoneRun& LinkModel::know_alone(const LoneRuns::Aside& aside, const RunOptions& options) {
-  const CompiledSchedule& compiled = *aside.compiled;
-  // Who enters at one moment does so in any order.
-  auto entered = aside.entered;
-  std::ranges::sort(entered);
-  const LoneKey key{
-      &compiled, options.size.count, options.chunk.count, options.element_size, options.payload_ppm, options.ahead,
-      entered};
-  const auto [at, is_new] = known_alone_.try_emplace(key);
-  LoneRun& known = at->second;
-  if (!is_new) return known;
-  LinkModel& model = *scratch_;
-  const std::vector<std::uint32_t>& resources = lone_->resources_of(compiled);
-  for (const std::uint32_t resource : resources) {
-    const Server& server = model.service_.server(resource);
-    known.uses.push_back({resource, {-server.bytes, {-server.busy}}});
-  }
-  const std::uint64_t events_before = model.events_;
-  const std::int64_t entry = std::max<std::int64_t>(model.now_ + 1, model.elapsed_);
-  const auto run = model.add(compiled, options);
-  ESPALIER_CHECK(run.has_value(), "what was added before can be added again");
-  std::ranges::stable_sort(entered, {}, &std::pair<Rank, std::int64_t>::second);
-  for (const auto& [rank, later] : entered) model.enter(*run, rank, entry + later);
-  std::vector<RankEnd> ended;
-  while (model.next_time() != never) model.advance(ended);
-  for (const RankEnd& end : ended) known.ends.emplace_back(end.time - entry, end.rank);
-  ESPALIER_CHECK(known.ends.size() == compiled.schedule().collective.rank_count, "a run alone ends");
-  std::ranges::sort(known.ends);
-  for (LoneRun::Use& use : known.uses) {
-    const Server& server = model.service_.server(use.resource);
-    use.use.bytes += server.bytes;
-    use.use.busy.count += server.busy;
-  }
-  known.events = model.events_ - events_before;
-  return known;
-}
-
-/// A run that was put aside is simulated, up to what happened so far. Nobody met it until now.
-void LinkModel::take_back(RunId id) {
-  const LoneRuns::Aside aside = lone_->take_back(id);
-  options_.erase(id);
-  Run& run = begin_aside(id, *aside.compiled);
-  const auto go = [&](LaneIndex lane) { hand_over(run, lane); };
-  if (aside.entered.empty()) return;
+/// Runs that were put aside are simulated, up to what happened so far. Nobody met them until now.
+void LinkModel::replay(const LoneRuns::Replay& replay) {
+  std::map<RunId, Run*> runs;
+  for (const auto& [id, compiled] : replay.runs) runs[id] = &begin_aside(id, *compiled);
+  if (replay.entries.empty()) return;
   const std::int64_t now = now_;
   EventQueue others;
   std::vector<RankEnd> ended_of_others;
   std::swap(queue_, others);
   std::swap(ended_, ended_of_others);
-  now_ = std::min(now, aside.entry - 1);
-  for (const auto& [rank, later] : aside.entered) run.enter(rank, aside.entry + later, ended_, go);
-  while (!queue_.empty() && queue_.earliest() <= now) handle_next();
+  now_ = std::min(now, replay.entries.front().time - 1);
+  const auto handle_until = [&](std::int64_t time) {
+    while (!queue_.empty() && queue_.earliest() <= time) handle_next();
+  };
+  std::uint64_t turn = replay.entries.front().turn;
+  for (const LoneRuns::Entry& entry : replay.entries) {
+    if (std::exchange(turn, entry.turn) != entry.turn) handle_until(entry.now);
+    Run& run = *runs.at(entry.run);
+    run.enter(entry.rank, entry.time, ended_, [&](LaneIndex lane) { hand_over(run, lane); });
+    let_go_if_over(run);
+  }
+  if (turn != turn_) handle_until(now);
   std::vector<Event> batch;
   while (!queue_.empty()) {
     queue_.pop_earliest(batch);
@@ -327,28 +285,21 @@ void LinkModel::take_back(RunId id) {
   now_ = now;
   std::swap(queue_, others);
   const auto is_told = [&](const RankEnd& end) {
-    if (aside.known == nullptr) return false;
-    const auto told = std::span(aside.known->ends).first(aside.ended);
-    return std::ranges::find(told, end.rank, &std::pair<std::int64_t, Rank>::second) != told.end();
+    return std::ranges::find(replay.told, std::pair(end.run, end.rank)) != replay.told.end();
   };
   std::erase_if(ended_, is_told);
   ended_.insert(ended_.begin(), ended_of_others.begin(), ended_of_others.end());
 }
 
-/// Runs some of whose ranks are missing at the moment when the others enter.
-void LinkModel::begin_entering(std::int64_t time) {
-  for (const RunId run : lone_->entering_by(time)) take_back(run);
-}
-
-/// Ranks of runs that were put aside which are through now.
-void LinkModel::end_lone_runs(std::int64_t time) {
+/// Ranks that are through now of runs which are not simulated; and what these do begins to be simulated where that is
+/// not known.
+void LinkModel::end_lone_runs(std::int64_t time, std::vector<RankEnd>& ended) {
   now_ = std::max(now_, time);
-  over_.clear();
-  lone_->take_ends(time, ended_, over_);
-  for (const RunId run : over_) {
-    forget_aside(run);
-    options_.erase(run);
-  }
+  std::vector<RunId> over;
+  std::vector<LoneRuns::GroupId> unknown;
+  lone_->take_ends(time, ended, over, unknown);
+  for (const RunId run : over) forget_aside(run);
+  for (const LoneRuns::GroupId group : unknown) replay(lone_->watch(group));
 }
 
 }  // namespace espalier::sim

@@ -3,10 +3,7 @@
 // Tested by: tests/unit/sim/link/link_model_test.cpp
 
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 #include "sim/core/byte_audit.h"
@@ -34,6 +31,10 @@ class LinkModel final : public RunningModel {
   /// next_time() is `never`, which costs less to ask.
   [[nodiscard]] bool is_idle() const { return ended_.empty() && queue_.empty(); }
   void advance(std::vector<RankEnd>& ended) override;
+  void pass(std::int64_t time) override {
+    now_ = lone_ ? std::max(now_, time) : now_;
+    ++turn_;
+  }
   [[nodiscard]] std::vector<LinkUse> links() const override;
   [[nodiscard]] std::uint64_t events() const override { return events_ + (lone_ ? lone_->events() : 0); }
   void probe(std::span<const Probe> probes) override {
@@ -42,9 +43,13 @@ class LinkModel final : public RunningModel {
   }
   [[nodiscard]] std::vector<Blame> blames() const override { return waits_.take(); }
 
-  /// Runs that are alone on their resources are simulated once, and again only where one comes to be alone no more;
-  /// what is answered is the same. Nothing changes where services depend on more than differences of times, or where
-  /// waits are probed. Until such a run is over, links() does not count what it carries. Requires: before all runs.
+  /// What the network's resources have served.
+  [[nodiscard]] const std::vector<Server>& servers() const { return service_.servers(); }
+
+  /// Runs that are alone on their resources, or meet few others there, are simulated once, and again only where they do
+  /// so in another way; what is answered is the same. Nothing changes where services depend on more than differences of
+  /// times, or where waits are probed. Until such a run is over, links() does not count what it carries. Requires:
+  /// before all runs.
   void remember_lone_runs();
 
   /// The one run that there is has to be over by `end`, or is_late. Requires: no rank has entered it.
@@ -72,18 +77,23 @@ class LinkModel final : public RunningModel {
   };
 
   void note_added(const Run& run) override;
-  void note_given_up() override { balances_ = false; }
+  void note_given_up(const Run& run) override {
+    balances_ = false;
+    if (lone_) lone_->give_up(run.id());
+  }
+  void note_entry(RunId run, Rank rank, std::int64_t time) override {
+    if (lone_ && lone_->find(run) != nullptr) lone_->enter({run, rank, time, now_, turn_});
+  }
   void note_over(const Run& run) override {
-    if (lone_) lone_->leave(run.compiled());
+    if (lone_) lone_->note_over(run.id(), run.compiled());
   }
   static bool joins_all(const CompiledSchedule& compiled, const RunOptions& options);
   bool put_aside(RunId run, const CompiledSchedule& compiled, const RunOptions& options) override;
   bool enter_aside(RunId run, Rank rank, std::int64_t time) override;
-  void take_back(RunId run) override;
-  bool come_first(RunId run, const CompiledSchedule& compiled, std::int64_t time);
-  const LoneRun& know_alone(const LoneRuns::Aside& aside, const RunOptions& options);
-  void begin_entering(std::int64_t time);
-  void end_lone_runs(std::int64_t time);
+  void take_back(RunId run) override { replay(lone_->give_up(run)); }
+  bool join_group(RunId run, const CompiledSchedule& compiled, std::int64_t time);
+  void replay(const LoneRuns::Replay& replay);
+  void end_lone_runs(std::int64_t time, std::vector<RankEnd>& ended);
   void handle_next();
   void hand_over(Run& run, LaneIndex lane) override;
   void send(Run& run, LaneIndex lane, std::int64_t bytes);
@@ -96,9 +106,6 @@ class LinkModel final : public RunningModel {
   [[nodiscard]] auto chunk_of() const {
     return [this](std::uint32_t packet) { return packets_[packet].chunk; };
   }
-
-  using LoneKey = std::tuple<const CompiledSchedule*, std::int64_t, std::int64_t, std::int64_t, std::int32_t,
-                             std::uint32_t, std::vector<std::pair<Rank, std::int64_t>>>;
 
   LinkService service_;
   ServiceProbe waits_;
@@ -113,11 +120,8 @@ class LinkModel final : public RunningModel {
   Timestep moment_;  // the events of `now_`
   bool in_moment_ = false;
 
-  mutable std::optional<LoneRuns> lone_;    // where they are remembered
-  std::map<RunId, RunOptions> options_;     // of those that are put aside
-  std::map<LoneKey, LoneRun> known_alone_;  // what each does
-  std::unique_ptr<LinkModel> scratch_;      // where that is found out
-  std::vector<RunId> over_;
+  std::uint64_t turn_ = 0;                // between which ranks enter
+  mutable std::optional<LoneRuns> lone_;  // where they are remembered
 };
 
 }  // namespace espalier::sim
