@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 
@@ -67,6 +68,9 @@ std::string in_gigabytes(Bytes bytes) { return fmt::format("{:.1f}", static_cast
 std::string note_on(const ScenarioRow& row, const SplitComparison& comparison) {
   std::string note = row.parallelism == comparison.written ? "as written" : "";
   if (!row.figures) return note + (note.empty() ? "" : ", ") + row.reason;
+  if (row.fewer) {
+    note += fmt::format("{}from {} and {} micro-batches", note.empty() ? "" : ", ", row.fewer->few, row.fewer->more);
+  }
   if (!row.figures->fits()) note += std::string(note.empty() ? "" : ", ") + "TOO MUCH memory";
   return note;
 }
@@ -90,9 +94,62 @@ std::array<double, call_uses.size()> exposed_by_use(const scenario::Job& job, co
   return exposed;
 }
 
+namespace {
+
+/// `part` of its micro-batches are there: calls are cut as those of all of them would be.
+Result<ScenarioFigures> run_loaded(const scenario::Scenario& what, double part = 1) {
+  scenario::RunSettings settings = what.settings;
+  settings.compare_with_alone = false;  // No column says it.
+  settings.max_chunk_hops = std::llround(static_cast<double>(settings.max_chunk_hops) * part);
+  const auto report = scenario::run_job(what.job, what.topology, what.disturbances, settings);
+  if (!report) return tl::unexpected(report.error());
+  return ScenarioFigures{report->elapsed, summarize_ranks(what.job, *report), exposed_by_use(what.job, *report),
+                         what.training};
+}
+
+/// Of a step of so many micro-batches, when each past `few` adds as much to every part of the time.
+ScenarioFigures extrapolate(const ScenarioFigures& few, const ScenarioFigures& more,
+                            const scenario::FewerBatches& batches, std::int64_t micro_batches) {
+  const double further =
+      static_cast<double>(micro_batches - batches.more) / static_cast<double>(batches.more - batches.few);
+  const auto few_time = static_cast<double>(few.elapsed.count);
+  const auto more_time = static_cast<double>(more.elapsed.count);
+  const double time = more_time + further * (more_time - few_time);
+  const auto part = [&](double of_few, double of_more) {
+    const double sum = of_more * more_time + further * (of_more * more_time - of_few * few_time);
+    return std::clamp(sum / time, 0.0, 1.0);
+  };
+  ScenarioFigures figures = more;
+  figures.elapsed.count = std::llround(time);
+  figures.time.compute = part(few.time.compute, more.time.compute);
+  figures.time.exposed = part(few.time.exposed, more.time.exposed);
+  figures.time.waiting = part(few.time.waiting, more.time.waiting);
+  figures.time.idle = part(few.time.idle, more.time.idle);
+  for (std::size_t i = 0; i < figures.exposed_by.size(); ++i) {
+    figures.exposed_by[i] = part(few.exposed_by[i], more.exposed_by[i]);
+  }
+  return figures;
+}
+
+/// The longer of the two steps has been loaded.
+Result<ScenarioFigures> estimate(const Console& console, const ScenarioCase& one, const scenario::Scenario& more) {
+  const auto few = try_load_scenario(console, one.topology, one.scenario, one.parallelism, one.fewer->few);
+  if (!few) return fail(ErrorCode::invalid_input, first_error(few.error().diagnostics));
+  const std::int64_t all = more.model->micro_batches();
+  const auto part = [&](std::int64_t of_all) { return static_cast<double>(of_all) / static_cast<double>(all); };
+  const auto of_few = run_loaded(few->scenario, part(one.fewer->few));
+  if (!of_few) return of_few;
+  const auto of_more = run_loaded(more, part(one.fewer->more));
+  if (!of_more) return of_more;
+  return extrapolate(*of_few, *of_more, *one.fewer, all);
+}
+
+}  // namespace
+
 tl::expected<std::optional<ScenarioRow>, ExitCode> run_case(const Console& console, const ScenarioCase& one,
                                                             const std::function<bool(const ScenarioRow&)>& is_known) {
-  const auto loaded = try_load_scenario(console, one.topology, one.scenario, one.parallelism);
+  const auto micro_batches = one.fewer ? std::optional(one.fewer->more) : std::nullopt;
+  const auto loaded = try_load_scenario(console, one.topology, one.scenario, one.parallelism, micro_batches);
   if (!loaded) {
     const LoadFailure& failure = loaded.error();
     ScenarioCase whole = one;
@@ -112,14 +169,12 @@ tl::expected<std::optional<ScenarioRow>, ExitCode> run_case(const Console& conso
   const scenario::Scenario& what = loaded->scenario;
   ScenarioRow row = blank_row(*loaded, one);
   if (is_known && is_known(row)) return std::nullopt;
-  scenario::RunSettings settings = what.settings;
-  settings.compare_with_alone = false;  // No column says it.
-  const auto report = scenario::run_job(what.job, what.topology, what.disturbances, settings);
-  if (report) {
-    row.figures = {report->elapsed, summarize_ranks(what.job, *report), exposed_by_use(what.job, *report),
-                   what.training};
+  row.fewer = one.fewer;
+  auto figures = one.fewer ? estimate(console, one, what) : run_loaded(what);
+  if (figures) {
+    row.figures = *std::move(figures);
   } else {
-    row.reason = report.error().message;
+    row.reason = figures.error().message;
   }
   return row;
 }
@@ -209,7 +264,12 @@ OrStop<SplitComparison> compare_splits(const Console& console, const TopologyFla
   auto listed = list_splits(splits, *written->scenario.model);
   if (!listed) return usage(listed.error());
   std::vector<ScenarioCase> cases;
-  for (const Parallelism& parallelism : listed->possible) cases.push_back({topology, flags, parallelism});
+  // A row of more tasks would take a quarter of a minute and more.
+  constexpr double max_tasks_of_row = 1.5e6;
+  for (const Parallelism& parallelism : listed->possible) {
+    const auto model = scenario::spread(*written->scenario.model, parallelism);
+    cases.push_back({topology, flags, parallelism, scenario::fewer_batches(model, max_tasks_of_row)});
+  }
   auto rows = run_cases(console, cases, usable_threads());
   if (!rows) return tl::unexpected(Stop{{}, rows.error() == ExitCode::wrong_usage, true});
   std::ranges::stable_sort(*rows, {}, [](const ScenarioRow& row) {
@@ -315,6 +375,9 @@ std::string splits_text(const SplitComparison& comparison) {
   const auto known =
       std::ranges::find_if(comparison.rows, [](const ScenarioRow& row) { return row.figures.has_value(); });
   if (known != comparison.rows.end()) text += "# error: " + step_range_text(*known->figures->training) + "\n";
+  if (std::ranges::any_of(comparison.rows, [](const ScenarioRow& row) { return row.figures && row.fewer; })) {
+    text += "# estimated: steps of many tasks, from two with so many micro-batches; each further one takes as long\n";
+  }
   const auto fits = [](const ScenarioRow& row) { return row.figures && row.figures->fits(); };
   const auto best = std::ranges::find_if(comparison.rows, fits);
   const auto written = std::ranges::find(comparison.rows, comparison.written, &ScenarioRow::parallelism);
@@ -351,7 +414,12 @@ nlohmann::ordered_json splits_json(const SplitComparison& comparison) {
                            {"expert_tensor", written->expert_tensor},
                            {"shard_group", written->shard_group}};
   }
-  for (const ScenarioRow& row : comparison.rows) document["rows"].push_back(row_json(row));
+  for (const ScenarioRow& row : comparison.rows) {
+    nlohmann::ordered_json json = row_json(row);
+    json["estimated_from"] = nullptr;
+    if (row.fewer) json["estimated_from"] = {row.fewer->few, row.fewer->more};
+    document["rows"].push_back(std::move(json));
+  }
   return document;
 }
 

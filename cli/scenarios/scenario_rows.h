@@ -22,6 +22,7 @@ struct ScenarioCase {
   TopologyFlags topology;  ///< Without an argument: the machine that the scenario names.
   ScenarioFlags scenario;
   std::optional<scenario::Parallelism> parallelism;  ///< Instead of the file's.
+  std::optional<scenario::FewerBatches> fewer;       ///< Of a long step: it is estimated from these.
 };
 
 /// What the calls of a training step are for (scenario::use_of_call), in the order of ScenarioFigures::exposed_by.
@@ -50,7 +51,8 @@ struct ScenarioRow {
   std::size_t ranks = 0;
   std::optional<scenario::Parallelism> parallelism;  ///< Of a training step that is given as a model.
   std::optional<ScenarioFigures> figures;
-  std::string reason;  ///< Without figures.
+  std::string reason;                           ///< Without figures.
+  std::optional<scenario::FewerBatches> fewer;  ///< What the figures are estimated from.
 };
 
 /// The part of the time elapsed that is exposed, by what for.

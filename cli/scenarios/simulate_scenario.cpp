@@ -150,8 +150,10 @@ ExitCode explain(const Console& console, const scenario::Scenario& scenario, con
 
 tl::expected<LoadedScenario, LoadFailure> try_load_scenario(const Console& console, const TopologyFlags& topology,
                                                             const ScenarioFlags& flags,
-                                                            const std::optional<scenario::Parallelism>& parallelism) {
+                                                            const std::optional<scenario::Parallelism>& parallelism,
+                                                            std::optional<std::int64_t> micro_batches) {
   scenario::ScenarioOptions options;
+  options.micro_batches = micro_batches;
   options.seed = flags.seed;
   options.parallelism = parallelism;
   options.with_routes = flags.with_routes;

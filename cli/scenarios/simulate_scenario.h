@@ -37,11 +37,11 @@ struct LoadFailure {
   std::vector<Diagnostic> diagnostics = {};
 };
 
-/// Reads a scenario on the topology that is given, or that it names, spread otherwise than it says where that is given.
-/// Warnings have been shown.
+/// Reads a scenario on the topology that is given, or that it names, spread otherwise than it says where that is given,
+/// with a job of so many micro-batches where that is (ScenarioOptions::micro_batches). Warnings have been shown.
 tl::expected<LoadedScenario, LoadFailure> try_load_scenario(
     const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags,
-    const std::optional<scenario::Parallelism>& parallelism = {});
+    const std::optional<scenario::Parallelism>& parallelism = {}, std::optional<std::int64_t> micro_batches = {});
 
 /// As `try_load_scenario`; what is wrong has been shown, and the code is given.
 tl::expected<LoadedScenario, ExitCode> load_scenario(const Console& console, const TopologyFlags& topology,

@@ -80,7 +80,9 @@ struct ScenarioOptions {
   bool with_routes = false;                       ///< Also read the job as it would be with other routes.
   WaitReading kernel_waits = WaitReading::least;  ///< Of profilers' traces.
   std::optional<Parallelism> parallelism;         ///< Of a training step that is given as a model.
-  std::size_t task_limit = max_tasks;             ///< Lower it to read many files of unknown origin.
+  /// The job of such a step has no more micro-batches than these; Scenario::training and ::model are of all of them.
+  std::optional<std::int64_t> micro_batches;
+  std::size_t task_limit = max_tasks;  ///< Lower it to read many files of unknown origin.
   /// The most bytes of all traces of a scenario together, unpacked.
   std::size_t max_trace_bytes = std::size_t{512} << 20U;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/suggest.h"
@@ -381,13 +382,17 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   const std::size_t room =
       context.options.task_limit - std::min(context.options.task_limit, context.scenario.job.tasks().size());
   if (context.options.parallelism) model = spread(std::move(model), *context.options.parallelism);
-  const auto whole = check_training(model, static_cast<std::int64_t>(ranks.size()), room);
+  const std::optional<std::int64_t> micro_batches = context.options.micro_batches;
+  constexpr std::size_t any_room = std::numeric_limits<std::int32_t>::max();
+  const auto whole = check_training(model, static_cast<std::int64_t>(ranks.size()), micro_batches ? any_room : room);
   if (!whole) return context.error(fields.mark(), scenario_codes::training_refused, whole.error());
+  TrainingModel begun = *whole;
+  if (micro_batches) begun.batch = std::min(begun.batch, *micro_batches * begun.data * begun.micro_batch);
   if (!fits_memory(context, fields, *whole)) return;
   Averager averager(context.scenario.job, context.scenario.topology, whole->averaging, context.options.task_limit);
   const bool is_plain = averager.is_all_reduce();
-  const auto added = add_training(context.scenario.job, *whole, ranks, room, is_plain ? nullptr : &averager,
-                                  &context.scenario.routing);
+  const auto added =
+      add_training(context.scenario.job, begun, ranks, room, is_plain ? nullptr : &averager, &context.scenario.routing);
   if (!added) return context.error(fields.mark(), scenario_codes::training_refused, added.error());
   if (!is_plain) context.scenario.averaged.push_back({whole->averaging, averager.added()});
   context.scenario.training = figures_of(*whole);

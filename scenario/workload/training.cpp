@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -167,19 +168,13 @@ Result<void> check_averaging(const TrainingModel& model) {
   return {};
 }
 
-/// About how many tasks the steps have, and whether their buffers can be named.
+/// Whether the steps have too many tasks, and whether their buffers can be named.
 Result<void> check_size(const TrainingModel& model, std::size_t task_limit) {
-  const __int128 micro_batches = model.batch / (model.data * model.micro_batch);
-  const __int128 per_layer =
-      2 * (4 + (model.sequence_parallel ? 4 : 2) + (model.experts > 0 ? 2 : 0) + (model.recomputes ? 2 : 0) +
-           (model.sharding == Sharding::full ? 2 : 0) + (model.overlaps_tensor ? 2 : 0) +
-           (model.context > 1 ? (model.recomputes ? 10 : 5) : 0));
-  const __int128 tasks = (per_layer * (model.layers / model.pipeline + 1) + 8 * model.virtual_stages) * micro_batches *
-                         model.tensor * model.pipeline * model.replicas() * model.steps;
-  if (tasks > static_cast<__int128>(task_limit)) {
+  const double tasks = count_tasks(model);
+  if (tasks > static_cast<double>(task_limit)) {
     return fail(ErrorCode::too_large,
-                fmt::format("the training steps have about {} million tasks, and the most are {:.1f} million",
-                            static_cast<std::int64_t>(tasks / 1'000'000), static_cast<double>(task_limit) / 1e6),
+                fmt::format("the training steps have about {:.0f} million tasks, and the most are {:.1f} million",
+                            std::floor(tasks / 1e6), static_cast<double>(task_limit) / 1e6),
                 "use fewer micro-batches (a smaller batch) or steps");
   }
   const LayerCost cost = cost_of_layer(model);
@@ -313,6 +308,26 @@ TrainingModel spread(TrainingModel model, const Parallelism& parallelism) {
   model.expert_tensor = parallelism.expert_tensor;
   model.shard_group = parallelism.shard_group;
   return model;
+}
+
+double count_tasks(const TrainingModel& model) {
+  const std::int64_t per_layer =
+      2 * (4 + (model.sequence_parallel ? 4 : 2) + (model.experts > 0 ? 2 : 0) + (model.recomputes ? 2 : 0) +
+           (model.sharding == Sharding::full ? 2 : 0) + (model.overlaps_tensor ? 2 : 0) +
+           (model.context > 1 ? (model.recomputes ? 10 : 5) : 0));
+  const auto of_place = static_cast<double>(per_layer * (model.layers / model.pipeline + 1) + 8 * model.virtual_stages);
+  const auto workers = static_cast<double>(model.tensor * model.pipeline) * static_cast<double>(model.replicas());
+  return of_place * static_cast<double>(model.micro_batches()) * workers * static_cast<double>(model.steps);
+}
+
+std::optional<FewerBatches> fewer_batches(const TrainingModel& model, double max_tasks_of_step) {
+  if (model.steps > 1 || count_tasks(model) <= max_tasks_of_step) return std::nullopt;
+  // Whole rounds of the pipeline, for interleaved stages.
+  constexpr std::int64_t fewest = 8;
+  const std::int64_t rounds = std::max<std::int64_t>(2, (fewest + model.pipeline - 1) / model.pipeline);
+  const FewerBatches fewer{rounds * model.pipeline, 2 * rounds * model.pipeline};
+  if (model.micro_batches() < 2 * fewer.more) return std::nullopt;
+  return fewer;
 }
 
 Result<TrainingModel> check_training(const TrainingModel& given, std::int64_t count, std::size_t task_limit) {

@@ -172,6 +172,20 @@ TrainingModel spread(TrainingModel model, const Parallelism& parallelism);
 Result<TrainingModel> check_training(const TrainingModel& model, std::int64_t ranks,
                                      std::size_t task_limit = max_tasks);
 
+/// About how many tasks the steps of a model have, with `data` given.
+double count_tasks(const TrainingModel& model);
+
+/// Two numbers of micro-batches that a long step's time follows from: past `few` of them a pipeline is full, and each
+/// further one takes as long as the one before.
+struct FewerBatches {
+  std::int64_t few = 0;
+  std::int64_t more = 0;
+  friend bool operator==(const FewerBatches&, const FewerBatches&) = default;
+};
+
+/// For a model with `data` given; nothing where a step has at most so many tasks, or hardly more micro-batches.
+std::optional<FewerBatches> fewer_batches(const TrainingModel& model, double max_tasks_of_step);
+
 /// What one layer, or the output layer, needs.
 struct LayerCost {
   __int128 attention_flops = 0;     ///< Forward, of a micro-batch, all ranks together.
