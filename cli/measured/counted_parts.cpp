@@ -68,10 +68,10 @@ NodeId node_named(const Topology& machine, const std::string& device) {
 
 }  // namespace
 
-OrStop<std::vector<CountedPart>> find_counted_parts(const Topology& machine,
-                                                    std::span<const compare::PortTrouble> troubles,
-                                                    const std::string& at, const std::string& file) {
-  std::vector<CountedPart> found;
+OrStop<CountedParts> find_counted_parts(const Topology& machine, std::span<const compare::PortTrouble> troubles,
+                                        const std::string& at, const std::string& file) {
+  CountedParts all;
+  std::vector<CountedPart>& found = all.parts;
   const auto add = [&](const std::string& part, const compare::PortTrouble& trouble) {
     const double likelier = trouble.is_slower ? when_slower : with_errors;
     const auto known = std::ranges::find(found, part, &CountedPart::part);
@@ -80,6 +80,9 @@ OrStop<std::vector<CountedPart>> find_counted_parts(const Topology& machine,
     } else if (likelier > known->likelier) {
       *known = {part, trouble.says, likelier};
     }
+  };
+  const auto leave_out = [&](const std::string& device) {
+    if (std::ranges::find(all.unknown, device) == all.unknown.end()) all.unknown.push_back(device);
   };
   const std::set<std::string> hosts = hosts_of(machine);
   const auto of_host = [&](const std::string& what, const std::string& example) {
@@ -91,13 +94,19 @@ OrStop<std::vector<CountedPart>> find_counted_parts(const Topology& machine,
     if (trouble.gpu) {
       if (hosts.size() > 1 && !hosts.contains(at)) return of_host("of which host its GPUs are", *hosts.begin());
       const auto gpus = nodes_of(machine, NodeKind::gpu, hosts.size() > 1 ? at : "");
-      if (*trouble.gpu >= gpus.size()) continue;
+      if (*trouble.gpu >= gpus.size()) {
+        leave_out(fmt::format("GPU {}", *trouble.gpu));
+        continue;
+      }
       for (const std::string& cable : cables_at(machine, gpus[*trouble.gpu], LinkKind::fabric)) add(cable, trouble);
       continue;
     }
     if (!trouble.device.empty()) {
       node = node_named(machine, trouble.device);
-      if (node.is_none()) continue;
+      if (node.is_none()) {
+        leave_out(trouble.device);
+        continue;
+      }
     } else {
       const auto parts = find_parts(machine, at);
       if (at.empty() || !parts) return of_host("of which part its port is", "NIC");
@@ -107,7 +116,7 @@ OrStop<std::vector<CountedPart>> find_counted_parts(const Topology& machine,
     if (node.is_none() || machine.node(node).kind != NodeKind::nic) continue;
     for (const std::string& cable : cables_at(machine, node, LinkKind::network)) add(cable, trouble);
   }
-  return found;
+  return all;
 }
 
 void set_apart(std::vector<diagnose::FaultClass>& classes, std::span<const CountedPart> counted) {

@@ -264,6 +264,7 @@ Result<Diagnosed> diagnose_as_started(DiagnosisRuns& runs, const Topology& machi
   constexpr std::size_t ranks_of_box = 8;
   const std::size_t boxes = std::max<std::size_t>(1, machine.rank_count() / ranks_of_box);
   options.max_pairs = std::max<std::size_t>(8, options.max_pairs / boxes);
+  options.max_responses = options.max_responses / boxes;
   options.max_dense = std::max<std::size_t>(4, options.max_dense / boxes);
   const diagnose::Predict estimate = [&](const diagnose::Question& question, std::span<const diagnose::Fault> faults,
                                          std::span<const Bytes> sizes) {

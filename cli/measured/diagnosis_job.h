@@ -21,7 +21,8 @@ namespace espalier::cli {
 struct DiagnosisTables {
   std::vector<diagnose::Evidence> evidence;
   std::vector<Topology> tested;
-  std::vector<CountedPart> counted;  ///< Parts that counters beside the tables speak against.
+  std::vector<CountedPart> counted;          ///< Parts that counters beside the tables speak against.
+  std::vector<std::string> unknown_devices;  ///< Of these counters, which the machine does not have.
 
   [[nodiscard]] std::size_t rows() const;
   /// The series of a table: measured on these ranks alone (as --ranks names them; empty: all), and where rows name

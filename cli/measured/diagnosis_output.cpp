@@ -77,6 +77,13 @@ std::string alike_text(const Suspect& suspect) {
   return count > shown ? fmt::format("{} and {} more", text, count - shown) : text;
 }
 
+/// "GPU 9, leaf-3 and 4 more".
+std::string names_text(std::span<const std::string> names) {
+  constexpr std::size_t shown = 8;
+  std::string text = fmt::format("{}", fmt::join(names.first(std::min(shown, names.size())), ", "));
+  return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
+}
+
 std::string part_text(const Suspect& suspect) {
   return suspect.fault.kind == Fault::Kind::late ? "a late rank" : suspect.fault.part;
 }
@@ -107,7 +114,7 @@ std::string next_test_text(const DiagnosisReport& report) {
 
 }  // namespace
 
-Table suspects_table(const Diagnosis& diagnosis) {
+Table suspects_table(const Diagnosis& diagnosis, double least) {
   Table table;
   table.add_column("probability", "(%)");
   table.add_column("part", {}, Table::Align::left);
@@ -116,6 +123,7 @@ Table suspects_table(const Diagnosis& diagnosis) {
   table.add_column("explains", "(%)");
   table.add_column("no test here tells it from", {}, Table::Align::left);
   for (const Suspect& suspect : diagnosis.suspects) {
+    if (suspect.probability < least) continue;
     table.add_row({whole_percent(suspect.probability), part_text(suspect), suspect.what, state_text(suspect.fault),
                    whole_percent(suspect.explains), alike_text(suspect)});
   }
@@ -128,7 +136,8 @@ std::string diagnosis_text(const DiagnosisReport& report) {
   text += fmt::format("  {} against {}\n", counted(report.rows, "measured time"),
                       report.profile.empty() ? "links alone" : "profile " + report.profile);
   if (!diagnosis.suspects.empty()) {
-    text += "\n" + suspects_table(diagnosis).text("  ");
+    constexpr double shown_from = 0.005;  // As one per cent.
+    text += "\n" + suspects_table(diagnosis, shown_from).text("  ");
     const Suspect& first = diagnosis.suspects.front();
     text += fmt::format("\n{}\n  {}\n", first.evidence, advice_for(first));
     if (first.together_with) text += fmt::format("  together with {}\n", describe(*first.together_with));
@@ -141,6 +150,11 @@ std::string diagnosis_text(const DiagnosisReport& report) {
   for (const CountedPart& part : report.counted) {
     text += fmt::format("\nCounters speak against {} ({}){}.\n", part.part, part.says,
                         diagnosis.suspects.empty() ? ", which no measured time shows" : "");
+  }
+  if (!report.unknown_devices.empty()) {
+    text += fmt::format("\nLeft out: counters of {}, which {} does not have: {}.\n",
+                        counted(report.unknown_devices.size(), "device"), report.machine,
+                        names_text(report.unknown_devices));
   }
   if (!diagnosis.untouched.empty()) {
     text += fmt::format("\nNot tested here: {}.\n", fmt::join(diagnosis.untouched, ", "));
@@ -161,7 +175,8 @@ Json diagnosis_json(const DiagnosisReport& report) {
             {"suspects", Json::array()},
             {"untouched", diagnosis.untouched},
             {"next_test", nullptr},
-            {"counters", Json::array()}};
+            {"counters", Json::array()},
+            {"unknown_devices", report.unknown_devices}};
   for (const CountedPart& part : report.counted) json["counters"].push_back({{"part", part.part}, {"says", part.says}});
   for (const Suspect& suspect : diagnosis.suspects) {
     Json one{{"part", suspect.fault.kind == Fault::Kind::late ? Json() : Json(suspect.fault.part)},

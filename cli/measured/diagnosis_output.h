@@ -29,11 +29,12 @@ struct DiagnosisReport {
   const diagnose::Diagnosis* diagnosis = nullptr;
   std::optional<diagnose::NextTest> next_test;
   std::optional<TooFast> too_fast;
-  std::span<const CountedPart> counted;  ///< By counters beside the tables.
+  std::span<const CountedPart> counted;          ///< By counters beside the tables.
+  std::span<const std::string> unknown_devices;  ///< That have counters, and that the machine does not have.
 };
 
-/// A row per suspect.
-Table suspects_table(const diagnose::Diagnosis& diagnosis);
+/// A row per suspect of at least this probability.
+Table suspects_table(const diagnose::Diagnosis& diagnosis, double least = 0);
 std::string diagnosis_text(const DiagnosisReport& report);
 /// "espalier/diagnosis/1" (docs/diagnose.md).
 nlohmann::ordered_json diagnosis_json(const DiagnosisReport& report);

@@ -56,7 +56,8 @@ OrStop<DiagnosisTables> load_tables(const Console& console, const DiagnoseFlags&
         if (!troubles) return stop(troubles.error());
         auto counted = find_counted_parts(machine, *troubles, file.ranks, file.path);
         if (!counted) return tl::unexpected(counted.error());
-        std::ranges::move(*counted, std::back_inserter(tables.counted));
+        std::ranges::move(counted->parts, std::back_inserter(tables.counted));
+        std::ranges::move(counted->unknown, std::back_inserter(tables.unknown_devices));
         continue;
       }
     }
@@ -138,7 +139,7 @@ ExitCode run(const Console& console, const DiagnoseFlags& flags) {
   const DiagnosisReport report{flags.machine.argument, diagnosed->software != nullptr ? diagnosed->software->shown : "",
                                tables->rows(),         &diagnosed->diagnosis,
                                diagnosed->next_test,   diagnosed->too_fast,
-                               tables->counted};
+                               tables->counted,        tables->unknown_devices};
   if (console.csv) {
     console.print_bytes(suspects_table(diagnosed->diagnosis).csv());
   } else {

@@ -56,6 +56,7 @@ KINDS = {
     "a rail": ("dgx-a100-x2", ["all_reduce", "all_to_all"], ["--slow", "box[0-1].nic3=0.4"], ["box[0-1].nic3"]),
     "a switch": ("dgx-a100-x2", ["all_reduce", "all_to_all"], ["--slow", "rail1=0.4"], ["rail1"]),
     "a host": ("dgx-a100-x2", ["all_reduce", "all_to_all"], ["--slow", "box1=0.5"], ["box1"]),
+    "a slower host": ("dgx-a100-x2", ["all_reduce", "all_to_all"], ["--slow", "box1=0.4"], ["box1"]),
 }
 NVLINK = """GPU {gpu}: NVIDIA A100-SXM4-80GB (UUID: GPU-0)
 \t Link 0: Replay Errors: 0
@@ -119,6 +120,10 @@ class Trial:
         assert first["part"] == "gpu5-nvswitch" and first["alike"] == ["gpu5-nvswitch"], first
         assert "891 CRC Errors" in first["evidence"], first["evidence"]
         assert with_them["counters"] == [{"part": "gpu5-nvswitch", "says": "link 0: 891 CRC Errors"}]
+        counters.write_text("".join(NVLINK.format(gpu=gpu, errors=891 if gpu in (5, 9999) else 0) for gpu in (0, 1, 5, 9999)))
+        assert self.run("diagnose", "dgx-a100", table, counters)["unknown_devices"] == ["GPU 9999"]
+        said = subprocess.run([self.espalier, "diagnose", "dgx-a100", table, counters], capture_output=True, text=True, check=True).stdout
+        assert "Left out: counters of 1 device, which dgx-a100 does not have: GPU 9999." in said, said
         healthy = self.run("diagnose", "dgx-a100", self.table("dgx-a100", "all_reduce"), counters)
         assert healthy["healthy"] and not healthy["suspects"] and healthy["counters"], "errors that no time shows are no fault"
 

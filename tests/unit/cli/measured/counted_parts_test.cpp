@@ -33,7 +33,7 @@ groups:
 std::vector<CountedPart> parts_of(const compare::PortTrouble& trouble, const std::string& at) {
   auto found = find_counted_parts(two_boxes(), std::span(&trouble, 1), at, "f");
   EXPECT_TRUE(found);
-  return found ? *std::move(found) : std::vector<CountedPart>();
+  return found ? std::move(found)->parts : std::vector<CountedPart>();
 }
 
 TEST(CountedParts, ALinkOfAGpuIsAnyOfItsFabricCables) {
@@ -53,6 +53,16 @@ TEST(CountedParts, NamesOfDevices) {
   }
   EXPECT_EQ(parts_of({{}, "leaf", 7, false, "port 7: 3 SymbolErrorCounter", 1}, "").front().part, "leaf");
   EXPECT_TRUE(parts_of({{}, "elsewhere mlx5_0", 1, false, "", 1}, "").empty());
+}
+
+TEST(CountedParts, DevicesThatTheMachineDoesNotHaveAreNamedOnce) {
+  const compare::PortTrouble gpu{9999, "", 0, false, "link 0: 7 CRC Errors", 1};
+  const compare::PortTrouble leaf{{}, "leaf-3", 1, true, "port 1: down", 2};
+  const compare::PortTrouble known{0, "", 0, false, "link 0: 8 CRC Errors", 3};
+  const auto found = find_counted_parts(two_boxes(), std::array{gpu, gpu, leaf, known}, "box0", "f");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->unknown, (std::vector<std::string>{"GPU 9999", "leaf-3"}));
+  EXPECT_EQ(found->parts.size(), 1U);
 }
 
 TEST(CountedParts, APortWithoutANameIsWhatTheArgumentSays) {
