@@ -54,8 +54,9 @@ struct DiagnoseOptions {
   std::size_t max_known = 0;  ///< With estimates, of how many classes faults that software knows of are predicted.
   /// The classes of the machine and these tests once it has this fault: which parts are alike beside it.
   std::function<std::vector<FaultClass>(const Fault&)> classes_with = {};
-  std::size_t max_pairs = 40;   ///< Of faults in their places, that are predicted.
-  std::size_t max_places = 64;  ///< Of single faults, that are predicted.
+  std::size_t max_pairs = 40;       ///< Of faults in their places, that are predicted.
+  std::size_t max_responses = 320;  ///< Of a second fault beside likely first ones, about so many at most.
+  std::size_t max_places = 64;      ///< Of single faults, that are predicted.
   /// Parts that meet this one: the cables of a node, the nodes of a cable, the switches of a class of links. Empty:
   /// nobody says.
   std::function<std::vector<std::string>(const std::string&)> neighbours = {};

@@ -479,7 +479,7 @@ void FaultSearch::simulate_anew(std::span<Hypothesis> hypotheses, int rounds) co
 }
 
 std::vector<Hypothesis> FaultSearch::find_singles(std::size_t max_predicted) const {
-  constexpr int max_rounds = 3;  // Most end before: another rate says no more.
+  constexpr int max_rounds = 8;  // Most end before: another rate says no more.
   std::vector<Hypothesis> singles;
   for (const Curve& curve : curves_) singles.push_back(explain_by({&curve}, curve.prior));
   std::ranges::stable_sort(singles, std::ranges::greater(), posterior);

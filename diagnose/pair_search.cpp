@@ -20,6 +20,7 @@ constexpr std::size_t max_firsts = 8, max_beside = 6;  ///< Faults to begin with
 constexpr std::size_t max_kept = 6;                    ///< Faults of pairs that are kept.
 constexpr std::size_t max_placed = 6;                  ///< Pairs found whose second part is tried in other places.
 constexpr std::size_t max_places = 4;                  ///< Of one pair.
+constexpr std::size_t max_tried_of_class = 4;          ///< Parts that are tried beside a first fault.
 constexpr int max_rounds = 3;                          ///< Of putting others in the place of one of two.
 constexpr double prior_of_two = 0.07 / 0.4 / 0.4;
 
@@ -27,6 +28,24 @@ constexpr double prior_of_two = 0.07 / 0.4 / 0.4;
 std::span<const double> rates_of(const Curve& curve) {
   if (!has_rate(curve.fault)) return std::span(&curve.rates.back(), 1);
   return screened_rates;
+}
+
+/// A slow one, one that is gone, a slow one: what is planned around a part that is gone is alike to nothing else.
+template <class First>
+std::vector<First> in_turn(const std::vector<First>& firsts) {
+  std::vector<First> gone, others, all;
+  for (const First& first : firsts) (first.fault.kind == Fault::Kind::gone ? gone : others).push_back(first);
+  for (std::size_t i = 0; i < firsts.size(); ++i) {
+    if (i < others.size()) all.push_back(others[i]);
+    if (i < gone.size()) all.push_back(gone[i]);
+  }
+  return all;
+}
+
+/// Of a second fault beside a first one. Plans change in steps: one rate does not tell of all others.
+std::span<const double> response_rates(const Curve& curve) {
+  static constexpr std::array slow = {0.7, 0.4};
+  return std::span(slow).first(has_rate(curve.fault) ? slow.size() : 1);
 }
 
 }  // namespace
@@ -217,31 +236,101 @@ std::vector<Hypothesis> PairSearch::beside(const Curve& kept, const Fault& fault
   return found;
 }
 
-std::vector<Hypothesis> PairSearch::begin_with_one() const {
-  struct First {
-    const Curve* curve = nullptr;
-    double rate = 1;
-    double score = 0;
-  };
+std::vector<PairSearch::First> PairSearch::likeliest_firsts(std::size_t max) const {
   std::vector<First> firsts;
   for (const Curve& curve : search_.curves()) {
+    if (classes_[curve.fault_class].is_setting) continue;
     const auto [rate, misfit] = search_.best_of_two(curve);
-    firsts.push_back({&curve, rate, std::log(curve.prior) - misfit / 2});
+    First& first = firsts.emplace_back(First{&curve, curve.fault, std::log(curve.prior) - misfit / 2});
+    first.fault.rate = rate;
   }
   std::ranges::stable_sort(firsts, std::ranges::greater(), &First::score);
-  if (firsts.size() > max_firsts) firsts.resize(max_firsts);
+  if (firsts.size() > max) firsts.resize(max);
+  return firsts;
+}
+
+std::vector<Hypothesis> PairSearch::begin_with_one() const {
   std::vector<Hypothesis> found;
-  for (const First& first : firsts) {
-    Fault fault = first.curve->fault;
-    fault.rate = first.rate;
+  for (const First& first : likeliest_firsts(max_firsts)) {
     std::vector<double> alone;
     for (std::size_t row = 0; row < search_.measured().size(); ++row) {
-      alone.push_back(first.curve->time(row, first.rate));
+      alone.push_back(first.curve->time(row, first.fault.rate));
     }
-    std::vector<Hypothesis> with = beside(*first.curve, fault, alone, {});
+    std::vector<Hypothesis> with = beside(*first.curve, first.fault, alone, {});
     std::ranges::stable_sort(with, std::ranges::greater(), posterior);
     if (with.size() > max_beside) with.resize(max_beside);
     std::ranges::move(with, std::back_inserter(found));
+  }
+  return found;
+}
+
+/// The second fault of a part, as it is beside the first: predicted at some rates, straight between them.
+std::optional<Hypothesis> PairSearch::respond(const First& first, const Curve& curve, const std::string& part,
+                                              const std::vector<double>& alone) const {
+  Hypothesis pair{{first.curve, &curve}, {first.fault, curve.fault}, prior_of_two * first.curve->prior, 0, {}};
+  pair.faults[1].part = part;
+  set_known(pair);
+  Curve response{curve.fault_class, pair.faults[1], {1}, {alone}, curve.prior};
+  for (const double rate : response_rates(curve)) {
+    pair.faults[1].rate = rate;
+    auto both = search_.predict_all(pair.faults);
+    if (!both) return std::nullopt;
+    response.rates.push_back(rate);
+    response.times.push_back(*std::move(both));
+  }
+  Hypothesis second = search_.explain_by({&response}, curve.prior);
+  const double over_first = !has_rate(first.fault) ? 0 : -std::log(static_cast<double>(screened_rates.size()));
+  pair.faults[1].rate = second.faults[0].rate;
+  pair.log_evidence = second.log_evidence + over_first;
+  pair.times = std::move(second.times);
+  return pair;
+}
+
+/// The likeliest first faults, each with every other one as it is beside it: what a plan makes of both follows from
+/// neither alone.
+std::vector<Hypothesis> PairSearch::respond_to_firsts() const {
+  struct Asked {
+    First first;
+    const Curve* curve;
+    std::string part;
+    double share;
+  };
+  std::vector<Asked> asked;
+  std::size_t predictions = 0;
+  std::map<std::string, std::vector<double>> alone;
+  std::set<std::pair<std::size_t, Fault::Kind>> used;
+  for (const First& first : in_turn(likeliest_firsts(search_.curves().size()))) {
+    if (predictions >= options_.max_responses) break;
+    if (!used.emplace(first.curve->fault_class, first.fault.kind).second) continue;
+    const auto times = search_.predict_all(std::span(&first.fault, 1));
+    if (!times) continue;
+    alone.emplace(describe(first.fault), *times);
+    for (const FaultClass& each : classes_beside(first.fault)) {
+      // Plans use what a symmetry makes the same unlike.
+      const std::size_t count = std::min(max_tried_of_class, each.parts.size());
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::string& part = each.parts[i * each.parts.size() / count];
+        if (part == first.fault.part) continue;
+        for (const Fault::Kind kind : {Fault::Kind::slow, Fault::Kind::gone}) {
+          if (kind == Fault::Kind::gone && first.fault.kind != kind) continue;  // The other way round it is tried.
+          const Curve* const curve = curve_of(part, {kind, part, 1, 0, first.fault.is_planned_around});
+          if (curve == nullptr) continue;
+          const double all = static_cast<double>(classes_[curve->fault_class].parts.size() * count);
+          asked.push_back({first, curve, part, static_cast<double>(each.parts.size()) / all});
+          predictions += response_rates(*curve).size();
+        }
+      }
+    }
+  }
+  std::vector<std::optional<Hypothesis>> responses(asked.size());
+  run_parallel(asked.size(), options_.threads, [&](std::size_t i) {
+    const Asked& of = asked[i];
+    responses[i] = respond(of.first, *of.curve, of.part, alone.at(describe(of.first.fault)));
+    if (responses[i]) responses[i]->prior *= of.curve->prior * of.share;
+  });
+  std::vector<Hypothesis> found;
+  for (std::optional<Hypothesis>& each : responses) {
+    if (each) found.push_back(*std::move(each));
   }
   return found;
 }
@@ -348,6 +437,7 @@ std::vector<Hypothesis> PairSearch::find() {
   std::ranges::move(begin_with_one(), std::back_inserter(begun));
   try_out(place(begun, options_.max_pairs / 2), 2 * options_.max_pairs);
   try_out(std::move(begun), options_.max_pairs / 2);
+  try_out(respond_to_firsts(), options_.max_pairs);
   for (int round = 0; round < max_rounds && !found_.empty(); ++round) {
     const double before = posterior(found_.front());
     try_out(substitutes(found_), options_.max_pairs / 2);

@@ -3,6 +3,7 @@
 // Tested by: tests/unit/diagnose/diagnose_test.cpp
 
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -45,6 +46,17 @@ class PairSearch {
   [[nodiscard]] std::vector<Pair> screen() const;
   /// The pairs that curves say fit best, sorted.
   [[nodiscard]] std::vector<Hypothesis> fit() const;
+  /// A fault that may be one of two, at the rate at which most rows are as with it.
+  struct First {
+    const Curve* curve = nullptr;
+    Fault fault;
+    double score = 0;
+  };
+
+  [[nodiscard]] std::vector<First> likeliest_firsts(std::size_t max) const;
+  [[nodiscard]] std::optional<Hypothesis> respond(const First& first, const Curve& curve, const std::string& part,
+                                                  const std::vector<double>& alone) const;
+  [[nodiscard]] std::vector<Hypothesis> respond_to_firsts() const;
   /// One fault and whatever explains most of the rest.
   [[nodiscard]] std::vector<Hypothesis> begin_with_one() const;
   /// What may be beside a fault that alone makes rows take so long; `ratios`: by how much longer rows take with two
