@@ -27,6 +27,7 @@ struct Fault {
   bool is_planned_around = false;
 
   friend bool operator==(const Fault&, const Fault&) = default;
+  friend auto operator<=>(const Fault&, const Fault&) = default;
 };
 
 /// "slow", "gone", "late" or "setting".

@@ -116,10 +116,6 @@ FaultSearch::FaultSearch(std::span<const Evidence> evidence, std::span<const Fau
   likelihood_.emplace(rows);
 }
 
-Result<std::vector<double>> FaultSearch::predict_all(std::span<const Fault> faults) const {
-  return ask_all(predict_, faults);
-}
-
 Result<std::vector<double>> FaultSearch::ask_all(const Predict& predict, std::span<const Fault> faults) const {
   std::vector<double> all;
   for (const Evidence& each : evidence_) {
@@ -155,7 +151,8 @@ std::optional<Curve> FaultSearch::make_curve(const Predict& by, Curve curve, std
   curve.times = {healthy_};
   for (const double rate : rates) {
     curve.fault.rate = rate;
-    auto times = ask_all(by, std::span(&curve.fault, 1));
+    const std::span faults(&curve.fault, 1);
+    auto times = &by == &predict_ ? predict_all(faults) : ask_all(by, faults);
     if (!times) return std::nullopt;  // Such a machine does not run the collective; it would have been told.
     curve.rates.insert(curve.rates.begin() + 1, rate);
     curve.times.insert(curve.times.begin() + 1, *std::move(times));

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -81,7 +83,7 @@ class FaultSearch {
   void refine_planned_around();
   /// The healthy machine, late ranks and single faults, of which the likeliest, so many at most, are predicted anew.
   [[nodiscard]] std::vector<Hypothesis> find_singles(std::size_t max_predicted) const;
-  /// Seconds of all rows with these faults. Errors: those of predict.
+  /// Seconds of all rows with these faults, predicted once. Errors: those of predict.
   [[nodiscard]] Result<std::vector<double>> predict_all(std::span<const Fault> faults) const;
   /// The rate at which most rows are as the curve says, and how badly the others fit: of a fault that may be one of
   /// two.
@@ -140,6 +142,8 @@ class FaultSearch {
   std::vector<double> measured_, healthy_;
   std::optional<Likelihood> likelihood_;
   std::vector<Curve> curves_;
+  mutable std::mutex predicted_mutex_;
+  mutable std::map<std::vector<Fault>, Result<std::vector<double>>> predicted_;
 };
 
 }  // namespace espalier::diagnose

@@ -1,12 +1,26 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <mutex>
 #include <numeric>
 
 #include "base/parallel.h"
 #include "diagnose/fault_search.h"
 
 namespace espalier::diagnose {
+
+Result<std::vector<double>> FaultSearch::predict_all(std::span<const Fault> faults) const {
+  const std::vector<Fault> key(faults.begin(), faults.end());
+  {
+    const std::scoped_lock lock(predicted_mutex_);
+    const auto known = predicted_.find(key);
+    if (known != predicted_.end()) return known->second;
+  }
+  auto times = ask_all(predict_, faults);
+  const std::scoped_lock lock(predicted_mutex_);
+  predicted_.emplace(key, times);
+  return times;
+}
 
 std::optional<std::vector<double>> FaultSearch::largest_with(const Fault& fault) const {
   std::vector<double> times;
