@@ -13,8 +13,8 @@ namespace espalier {
 namespace {
 
 constexpr std::string_view mark = "NCCL INFO ";
-constexpr std::string_view channel_head = "NCCL INFO Channel ";
-constexpr std::string_view ring_head = "NCCL INFO Ring ";
+constexpr std::string_view channel_head = " INFO Channel ";
+constexpr std::string_view ring_head = " INFO Ring ";  // Until NCCL 2.2 "INFO" stands without "NCCL".
 constexpr std::size_t max_log_channels = 1024;
 /// Where lines of rings are cut: until 2021, and since.
 constexpr std::array<std::size_t, 2> cut_lengths = {20, 28};
@@ -28,7 +28,7 @@ struct LogRing {
   std::vector<std::int64_t> ranks;
 };
 
-/// "00/32 : 0 1 2 3"; nothing for what else begins with "Channel", such as "00/0 : 2[2] -> 3[3] via P2P".
+/// "00/32 : 0 1 2 3"; nothing for what else begins with "Channel" or "Ring", such as "00/0 : 2[2] -> 3[3] via P2P".
 std::optional<LogRing> read_ring(std::string_view text) {
   LogRing ring;
   const std::vector<Word> words = TextLine{text, 1}.words();
@@ -47,8 +47,8 @@ std::optional<LogRing> read_ring(std::string_view text) {
   return ring;
 }
 
-/// "00 : 31 -> 0 -> 1", which rank 0 says of its neighbours; or "00 : 0[c0] -> 1[d0] via P2P/IPC", a connection, which
-/// until NCCL 2.7 was called by the ring's name whether it is the ring's or a tree's.
+/// "00 : 31 -> 0 -> 1", which rank 0 says of its neighbours; or "00 : 0[c0] -> 1[d0] via P2P/IPC", a connection of the
+/// ring or a tree: "Ring" until NCCL 2.7, "Channel" since, from 2.12 on as "00/0".
 struct LogNeighbours {
   std::int64_t channel = 0;
   std::vector<std::int64_t> ranks;           ///< Two or three in a row.
@@ -61,6 +61,9 @@ std::optional<LogNeighbours> read_neighbours(std::string_view text) {
   LogNeighbours found;
   const auto channel = words.size() < 5 || words[1].text != ":" ? std::nullopt : read_channel(words[0].text);
   if (!channel) return std::nullopt;
+  const std::size_t slash = words[0].text.find('/');
+  const bool is_of_messages = slash != std::string_view::npos && words[0].text.substr(slash) != "/0";
+  if (is_of_messages) return std::nullopt;  // A connection of send and receive.
   found.channel = *channel;
   for (std::size_t i = 2; i < words.size(); i += 2) {
     const auto rank = whole_number(words[i].text.substr(0, words[i].text.find('[')));
@@ -79,8 +82,8 @@ std::optional<LogNeighbours> read_neighbours(std::string_view text) {
 struct ChannelLog {
   std::vector<std::int64_t> whole;            ///< The ring, where a line has it whole.
   std::map<std::int64_t, std::int64_t> next;  ///< By rank, the one behind it.
-  std::map<std::int64_t, std::int64_t>
-      connected;                  ///< By rank, the first that it was connected to: rings come before trees.
+  /// By rank, the first that it was connected to, and the first that was connected to it: rings come before trees.
+  std::map<std::int64_t, std::int64_t> connected, connected_from;
   bool is_listed = false;         ///< In a line that was cut.
   std::optional<Error> conflict;  ///< Of what two lines say of one rank.
 };
@@ -108,14 +111,23 @@ class RingLog {
  private:
   Result<void> read_line(const TextLine& line) {
     if (const std::size_t at = line.text.find(channel_head); at != std::string_view::npos) {
-      const auto ring = read_ring(line.text.substr(at + channel_head.size()));
-      return ring ? add_ring(*ring, line.number, static_cast<int>(at + channel_head.size()) + 1) : Result<void>();
+      return read_ring_at(line, at + channel_head.size());
     }
     if (const std::size_t at = line.text.find(ring_head); at != std::string_view::npos) {
-      const auto found = read_neighbours(line.text.substr(at + ring_head.size()));
-      return found ? add_neighbours(*found, line.number, static_cast<int>(at + ring_head.size()) + 1) : Result<void>();
+      return read_ring_at(line, at + ring_head.size());
     }
+    constexpr std::string_view rest_head = "Ring ";  // Of a line that another process wrote into.
+    if (line.text.starts_with(rest_head)) return read_ring_at(line, rest_head.size());
     return {};
+  }
+
+  /// A whole ring, of channels and until NCCL 2.3 of rings, or neighbours in one.
+  Result<void> read_ring_at(const TextLine& line, std::size_t begin) {
+    const std::string_view rest = line.text.substr(begin);
+    const int column = static_cast<int>(begin) + 1;
+    if (const auto ring = read_ring(rest)) return add_ring(*ring, line.number, column);
+    const auto found = read_neighbours(rest);
+    return found ? add_neighbours(*found, line.number, column) : Result<void>();
   }
 
   Result<void> add_ring(const LogRing& ring, int line, int column) {
@@ -152,7 +164,9 @@ class RingLog {
     if (!std::ranges::all_of(found.ranks, [&](std::int64_t rank) { return is_rank(rank); })) return {};
     if (found.ranks.size() == 2) {
       // What ranks say of each other is in no order.
-      if (!found.is_of_receiver) channels_[found.channel].connected.emplace(found.ranks[0], found.ranks[1]);
+      ChannelLog& channel = channels_[found.channel];
+      found.is_of_receiver ? channel.connected_from.emplace(found.ranks[1], found.ranks[0])
+                           : channel.connected.emplace(found.ranks[0], found.ranks[1]);
       return {};
     }
     for (std::size_t i = 0; i + 1 < found.ranks.size(); ++i) {
@@ -192,6 +206,11 @@ class RingLog {
     if (next.size() + 1 < ranks_) next.insert(channel.connected.begin(), channel.connected.end());
     std::vector<bool> is_next(ranks_, false), is_passed(ranks_, false);
     for (const auto& [rank, behind] : next) is_next[static_cast<std::size_t>(behind)] = true;
+    for (const auto& [rank, before] : channel.connected_from) {
+      if (!is_next[static_cast<std::size_t>(rank)] && next.emplace(before, rank).second) {
+        is_next[static_cast<std::size_t>(rank)] = true;
+      }
+    }
     std::vector<std::int64_t> order;
     // Where one pair is missing, the ring begins behind it.
     const auto first = std::ranges::find(is_next, false);
@@ -250,7 +269,10 @@ class RingLog {
 
 }  // namespace
 
-bool is_nccl_log(std::string_view text) { return text.find(mark) != std::string_view::npos; }
+bool is_nccl_log(std::string_view text) {
+  constexpr std::string_view old_ring = "] INFO Ring 0";
+  return text.find(mark) != std::string_view::npos || text.find(old_ring) != std::string_view::npos;
+}
 
 Result<NcclLogRings> read_nccl_log_rings(std::string_view text, const std::string& file, std::size_t ranks) {
   return RingLog(file, ranks).read(text);

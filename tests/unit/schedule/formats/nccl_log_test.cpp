@@ -127,5 +127,63 @@ TEST(NcclLog, FormsOfNccl24) {
   EXPECT_EQ(rings_of(log, 24), ring.order());
 }
 
+TEST(NcclLog, SingleEdgesOfNccl24MakeRings) {
+  // No line has a ring whole; ranks of four hosts say whom they send to and from whom they receive, trees last.
+  const StridedRing ring{8, 3};
+  const auto edge = [&](int from, int to, const char* end) {
+    return "ip-1:1:2 [0] NCCL INFO Ring 00 : " + std::to_string(from) + " -> " + std::to_string(to) + end + "\n";
+  };
+  std::string sent, received;
+  for (int i = 0; i < 8; ++i) {
+    sent += edge(ring.at(i), ring.at(i + 1), " [send] via NET/AWS Libfabric/0");
+    received += edge(ring.at(i), ring.at(i + 1), " [receive] via NET/Socket/0");
+  }
+  EXPECT_EQ(rings_of(sent, 8), ring.order());
+  EXPECT_EQ(rings_of(received, 8), ring.order());
+  // Half of the ranks' logs: each has its own two neighbours.
+  std::string half;
+  for (int i = 0; i < 8; i += 2) {
+    half += edge(ring.at(i - 1), ring.at(i), " [receive] via NET/IB/0/GDRDMA") +
+            edge(ring.at(i), ring.at(i + 1), " [send] via NET/IB/0/GDRDMA") +
+            edge(ring.at(i), ring.at(i + 4), " [send] via NET/IB/0/GDRDMA");
+  }
+  EXPECT_EQ(rings_of(half, 8), ring.order());
+  EXPECT_EQ(rings_of(half.substr(half.find('\n', half.size() / 2)), 8).substr(0, 40),
+            "a.log: there is no ring of 8 ranks in it");
+}
+
+TEST(NcclLog, ConnectionsOfChannelsMakeRings) {
+  // What is left of a log where lines with a word of transports were kept: rings are connected before trees, and "/1"
+  // are sends and receives.
+  for (const std::string channel : {"00", "00/0"}) {
+    const StridedRing ring{16, 7};
+    std::string log;
+    for (int i = 0; i < 16; ++i) {
+      const auto edge = [&](const std::string& name, int to) {
+        log += "n:1:2 [0] NCCL INFO Channel " + name + " : " + std::to_string(ring.at(i)) + "[4e000] -> " +
+               std::to_string(ring.at(to)) + "[57000] via P2P/CUMEM/read\n";
+      };
+      edge("00/1", i + 5);
+      edge(channel, i + 1);
+      edge(channel, i + 3);
+    }
+    EXPECT_EQ(rings_of(log, 16), ring.order());
+  }
+}
+
+TEST(NcclLog, FormsBeforeNccl24) {
+  // Whole rings by the name of rings; until 2.2 without "NCCL"; lines into which another process wrote.
+  EXPECT_EQ(rings_of("h:1:2 [0] NCCL INFO Ring 00 :    0   3   1   2\n", 4), "0 3 1 2;");
+  const std::string old =
+      "h:1:2 [0] INFO Ring 00 :    0   3   1   2\nh:1:2 [3] INFO Ring 00 : 3[3] -> 1[1] via P2P/IPC\n";
+  EXPECT_TRUE(is_nccl_log(old));
+  EXPECT_EQ(rings_of(old, 4), "0 3 1 2;");
+  EXPECT_EQ(rings_of("h:1:2 [0] NCCL INFO Ring 04 : 0[0] -> 2[2] via P2P/IPC\n"
+                     "h:1:2 [2] NCCL INFO h:1:3 [1] NCCL INFO Ring 04 : 1[1] -> 0[0] via P2P/IPC\n"
+                     "Ring 04 : 2[2] -> 3[3] via P2P/IPC\n",
+                     4),
+            "0 2 3 1;");
+}
+
 }  // namespace
 }  // namespace espalier
