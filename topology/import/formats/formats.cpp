@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/suggest.h"
+#include "topology/import/formats/amd_tables.h"
 #include "topology/import/formats/readers.h"
 #include "topology/import/known_files.h"
 #include "topology/import/lines.h"
@@ -48,7 +49,9 @@ bool is_hwloc(std::string_view text) { return has(text, "<topology") && has(text
 bool is_rocm_topology(std::string_view text) {
   return has(text, "Link Type between two GPUs") || has(text, "Hops between two GPUs");
 }
-bool is_amd_smi_topology(std::string_view text) { return has(text, "LINK TYPE TABLE:"); }
+bool is_amd_smi_topology(std::string_view text) {
+  return has(text, "LINK TYPE TABLE:") || is_amd_smi_json(text.substr(0, sniffed_bytes));
+}
 bool is_astra_network(std::string_view text) { return has(text, "npus_count:"); }
 bool is_slurm_conf(std::string_view text) { return has(text, "SwitchName=") || has(text, "BlockName="); }
 bool is_slurm_yaml(std::string_view text) { return has(text, "- topology:"); }
@@ -84,7 +87,7 @@ constexpr std::array readers = {
     FormatReader{"ibnetdiscover", "ibnetdiscover", is_ibnetdiscover, read_ibnetdiscover, true},
     FormatReader{"iblinkinfo", "iblinkinfo", is_iblinkinfo, read_iblinkinfo, true},
     FormatReader{"hwloc", "hwloc XML (lstopo of.xml)", is_hwloc, read_hwloc},
-    FormatReader{"amd-smi", "amd-smi topology", is_amd_smi_topology, read_amd_smi_topology, true},
+    FormatReader{"amd-smi", "amd-smi topology, with --json or not", is_amd_smi_topology, read_amd_smi_topology, true},
     FormatReader{"astra-sim", "ASTRA-sim network file (analytical)", is_astra_network, read_astra_network},
     FormatReader{"simai", "SimAI topology", is_simai, read_simai},
     FormatReader{"slurm-conf", "Slurm topology.conf, tree or block", is_slurm_conf, read_slurm_conf, true},

@@ -126,12 +126,14 @@ class LinkText {
       return {};
     }
     const auto port = split_port(text);
-    if (!port || !is_active(port->link)) return {};
-    const auto own = port_in(port->own), far = port_in(port->far);
-    if (!own || !far || port->far_name.empty()) {
+    const auto fail_port = [&] {
       return fail_at(file_, line.number, 1, cited(text) + " is no port",
                      "ports are: 3  1[  ] ==( 4X 53.125 Gbps Active/  LinkUp)==>  7  1[  ] \"name\" ( )");
-    }
+    };
+    if (!port && port_in(text)) return fail_port();  // It ends early.
+    if (!port || !is_active(port->link)) return {};
+    const auto own = port_in(port->own), far = port_in(port->far);
+    if (!own || !far || port->far_name.empty()) return fail_port();
     const auto rate = link_rate(TextLine{port->link, line.number}.words());
     if (!rate) {
       return fail_at(file_, line.number, static_cast<int>(port->own.size()) + 1,

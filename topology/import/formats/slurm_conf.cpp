@@ -71,9 +71,17 @@ Result<void> read_slurm_line(const TextLine& line, const std::string& file, Slur
 Result<Draft> read_slurm_conf(std::string_view text, const std::string& file) {
   SlurmTree tree(file);
   const std::string plain = without_escapes(text);
+  std::string whole;  // A line with those that a backslash at its end joins to it.
   for (const TextLine& line : lines_of(plain)) {
-    if (auto read = read_slurm_line(line, file, tree); !read) return tl::unexpected(read.error());
+    whole += line.text;
+    if (whole.ends_with('\\')) {
+      whole.pop_back();
+      continue;
+    }
+    if (auto read = read_slurm_line({whole, line.number}, file, tree); !read) return tl::unexpected(read.error());
+    whole.clear();
   }
+  if (auto read = read_slurm_line({whole, 1}, file, tree); !read) return tl::unexpected(read.error());
   tree.join_tops();
   return tree.take();
 }

@@ -100,6 +100,17 @@ TEST(Iblinkinfo, SaysWhereALineIsNoPort) {
   EXPECT_NE(refusal({down}).find("active"), std::string::npos) << refusal({down});
 }
 
+TEST(Iblinkinfo, APortThatWasCutIsSaidToBe) {
+  const std::string last = "   2    2[  ] ==( 4X  106.25 Gbps Active/  LinkUp)==>  1   10[  ] \"MF0;leaf0:MQM8700/U1\"";
+  const std::size_t begin = linked.find(last);
+  for (const std::size_t kept : {std::size_t{13}, std::size_t{40}, last.size() - 9}) {
+    const ImportedTopology imported = import_good({linked.substr(0, begin + kept)});
+    EXPECT_NE(test::codes(imported).find("I104"), std::string::npos) << kept;
+    EXPECT_EQ(links(imported.topology, "leaf0", "spine"), "2 x 50 GB/s net");
+    EXPECT_EQ(refusal(linked.substr(0, begin + kept) + "\n").substr(0, 5), "a:14:") << kept;
+  }
+}
+
 TEST(Ibnetdiscover, MachinesTakeTheirPlacesInIt) {
   const std::string machine = "\tGPU0\tNIC0\tNIC1\nGPU0\t X \tPIX\tPIX\nNIC Legend:\n NIC0: mlx5_1\n NIC1: mlx5_0\n";
   const Topology topology = import_good({machine, fabric}).topology;
@@ -329,6 +340,17 @@ TEST(Slurm, WhatScontrolShowsIsTheSame) {
                 .topology,
             "n3", "b2"),
       "1 x 12.5 GB/s net");
+}
+
+TEST(Slurm, ABackslashJoinsTheNextLine) {
+  const Topology topology =
+      import_good(
+          {"SwitchName=s0 Nodes=n[1-4],\\\nn[5-6]\nSwitchName=s1 \\\r\n  Nodes=n7\nSwitchName=top Switches=s[0-1]\\"})
+          .topology;
+  EXPECT_EQ(topology.rank_count(), 7U);
+  EXPECT_EQ(links(topology, "n5", "s0").substr(0, 4), "1 x ");
+  EXPECT_EQ(links(topology, "n7", "s1").substr(0, 4), "1 x ");
+  EXPECT_EQ(links(topology, "s1", "top").substr(0, 4), "1 x ");
 }
 
 TEST(Slurm, YamlTakesTheDefault) {

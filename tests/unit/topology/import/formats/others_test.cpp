@@ -359,43 +359,6 @@ TEST(Dot, RefusalsNameThePlace) {
   EXPECT_EQ(refusal("graph { a [kind"), "a:1:12: a ']' is missing");
 }
 
-TEST(Formats, AmdSmiPrintsTheTablesOfRocmSmi) {
-  const std::string tables =
-      "ACCESS TABLE:\n             0000:03:00.0 0000:0c:00.0 0000:22:00.0\n0000:03:00.0 ENABLED ENABLED ENABLED\n"
-      "WEIGHT TABLE:\n             0000:03:00.0 0000:0c:00.0 0000:22:00.0\n0000:03:00.0 0            15 30\n"
-      "0000:0c:00.0 15           0 15\n0000:22:00.0 30 15 0\n\nHOPS TABLE:\n"
-      "             0000:03:00.0 0000:0c:00.0 0000:22:00.0\n0000:03:00.0 0            1 1\n0000:0c:00.0 1 0 1\n"
-      "0000:22:00.0 1 1 0\n\nLINK TYPE TABLE:\n             0000:03:00.0 0000:0c:00.0 0000:22:00.0\n"
-      "0000:03:00.0 SELF         XGMI XGMI\n0000:0c:00.0 XGMI SELF XGMI\n0000:22:00.0 XGMI XGMI SELF\n\n"
-      "NUMA BW TABLE:\n             0000:03:00.0 0000:0c:00.0 0000:22:00.0\n0000:03:00.0 N/A 50000-50000 N/A\n\n"
-      "Legend:\n  SELF = Current GPU\n";
-  const auto imported =
-      import_topology(std::vector<ImportFile>{{"amd.txt", tables}}, {.preset = "mi300x", .name = "box"});
-  ASSERT_TRUE(imported) << imported.error().message;
-  const Topology& box = imported->topology;
-  EXPECT_EQ(box.rank_count(), 3U);
-  const auto joined = [&](const char* a, const char* b) {
-    return !box.links_between(box.find_node(a), box.find_node(b)).empty();
-  };
-  EXPECT_TRUE(joined("gpu0", "gpu1"));
-  EXPECT_TRUE(joined("gpu1", "gpu2"));
-  EXPECT_FALSE(joined("gpu0", "gpu2"));  // Its weight is that of two links.
-
-  // What `amd-smi xgmi` prints below it is of other things.
-  const auto both = import_topology(
-      std::vector<ImportFile>{{"amd.txt", tables + "XGMI LINK STATUS:\n       bdf           GPU0  GPU1  GPU2\n"
-                                                   "GPU0   0000:03:00.0  SELF  U  U\n"}},
-      {.preset = "mi300x", .name = "box"});
-  EXPECT_TRUE(both) << both.error().message;
-
-  const auto cut = import_topology(
-      std::vector<ImportFile>{{"amd.txt", tables.substr(0, tables.find("0000:22:00.0 XGMI XGMI SELF"))}},
-      {.preset = "mi300x", .name = "box"});
-  ASSERT_FALSE(cut);
-  EXPECT_NE(cut.error().message.find("amd.txt:1:1"), std::string::npos) << cut.error().message;
-  EXPECT_EQ(cut.error().help, "copy all that `amd-smi topology` prints");
-}
-
 /// Files of other tools that are no machines, cut to what they are known by, and what they are called.
 TEST(Formats, WhatIsNoMachineIsNamed) {
   const std::vector<std::pair<std::string, std::string>> files = {
@@ -430,7 +393,8 @@ TEST(Formats, WhatIsNoMachineIsNamed) {
       {"RingName=r0 Nodes=node[1-4]\n", "Slurm's topology of rings"},
       {R"({"system": {"(Topology) Hops between DRM devices 0 and 1": "1"}})", "what rocm-smi printed as JSON"},
       {"Collective: Alltoall\n Count  Size   Time, us   Bandwidth, GB/s\n", "what ucc_perftest printed"},
-      {R"([{"gpu": 0, "links": [{"link_type": "XGMI", "num_hops": 1}]}])", "what amd-smi topology printed"},
+      {R"([{"gpu": 0, "link_metrics": {"link_type": "XGMI", "links": []}}])", "what amd-smi xgmi printed"},
+      {"gpu,link_accessibility_gpu_0,link_accessibility_gpu_1\n", "what amd-smi topology printed as CSV"},
       {R"({"topology-name": "Hierarchical", "topologies-per-dim": ["Ring"], "dimensions-count": 1})",
        "ASTRA-sim's network file of its first version"},
       {R"({"gpus": [{"id": 0, "inputChunks": 1, "threadblocks": []}]})", "a plan of MSCCL++'s older dialect"},
