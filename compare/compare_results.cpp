@@ -245,16 +245,56 @@ void note_wrong_data(const Measurements& file, std::vector<std::string>& notes) 
     notes.push_back(fmt::format("{}: {} {} wrong data", file.file, wrong, wrong == 1 ? "row has" : "rows have"));
 }
 
+/// The numbers of ranks that a collective was measured on; those that the file does not say are left out.
+std::set<std::uint32_t> rank_counts(const Measurements& file, const std::string& collective) {
+  std::set<std::uint32_t> counts;
+  for (const Measurement& row : file.rows) {
+    if (row.ranks > 0 && row.collective == collective) counts.insert(row.ranks);
+  }
+  return counts;
+}
+
+/// Where a file has a collective on several numbers of ranks, as MPI's benchmarks print it, and the other on one of
+/// them, its rows on that number are left; where both have several, each number is its own: "all_reduce on 8 ranks".
+void match_ranks(Measurements& a, Measurements& b, std::vector<std::string>& notes) {
+  std::set<std::string> collectives, split;
+  for (const Measurement& row : a.rows) collectives.insert(row.collective);
+  for (const std::string& collective : collectives) {
+    const auto of_a = rank_counts(a, collective), of_b = rank_counts(b, collective);
+    if (of_a.size() > 1 && of_b.size() > 1) split.insert(collective);
+    for (const auto& [file, counts, others] : {std::tuple(&a, of_a, of_b), std::tuple(&b, of_b, of_a)}) {
+      if (counts.size() < 2 || others.size() != 1 || !counts.contains(*others.begin())) continue;
+      std::erase_if(file->rows, [&, ranks = *others.begin()](const Measurement& row) {
+        return row.collective == collective && row.ranks != ranks;
+      });
+      notes.push_back(fmt::format("{} has {} on {} ranks: its rows on {} are compared", file->file, collective,
+                                  fmt::join(counts, ", "), *others.begin()));
+    }
+  }
+  for (Measurements* const file : {&a, &b}) {
+    for (Measurement& row : file->rows) {
+      if (split.contains(row.collective) && row.ranks > 0) row.collective += fmt::format(" on {} ranks", row.ranks);
+    }
+  }
+}
+
 /// A prediction for another number of ranks than was measured is of another machine; of two measurements that is noted.
+/// The first collective that both have tells.
 Result<void> check_ranks(const Measurements& a, const Measurements& b, std::vector<std::string>& notes) {
   if (a.rows.empty() || b.rows.empty()) return {};
-  const Measurement& row_a = a.rows.front();
-  const Measurement& row_b = b.rows.front();
+  auto row_a = a.rows.begin(), row_b = b.rows.begin();
+  const auto shared = std::ranges::find_if(a.rows, [&](const Measurement& row) {
+    return std::ranges::count(b.rows, row.collective, &Measurement::collective) > 0;
+  });
+  if (shared != a.rows.end()) {
+    row_a = shared;
+    row_b = std::ranges::find(b.rows, shared->collective, &Measurement::collective);
+  }
   const bool is_alike =
-      (row_a.ranks == 0 || may_be_of(row_b, row_a.ranks)) && (row_b.ranks == 0 || may_be_of(row_a, row_b.ranks));
+      (row_a->ranks == 0 || may_be_of(*row_b, row_a->ranks)) && (row_b->ranks == 0 || may_be_of(*row_a, row_b->ranks));
   if (is_alike) return {};
   const std::string what =
-      fmt::format("{} has {} ranks, {} has {}", a.file, describe_ranks(row_a), b.file, describe_ranks(row_b));
+      fmt::format("{} has {} ranks, {} has {}", a.file, describe_ranks(*row_a), b.file, describe_ranks(*row_b));
   if ((a.origin == "simulation") == (b.origin == "simulation")) {
     notes.push_back(what);
     return {};
@@ -285,11 +325,12 @@ Result<ResultsComparison> compare_results(const Measurements& a, const Measureme
   fill_collective(left, b, result.notes);
   fill_collective(right, a, result.notes);
   name_members(left, right);
+  match_ranks(left, right, result.notes);
   auto fastest = choose_rows(left, right, algorithm, result.notes);
   if (!fastest) return tl::unexpected(std::move(fastest.error()));
   note_wrong_data(a, result.notes);
   note_wrong_data(b, result.notes);
-  if (auto checked = check_ranks(a, b, result.notes); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_ranks(left, right, result.notes); !checked) return tl::unexpected(checked.error());
   if (auto checked = check_shares(a, b, result.notes); !checked) return tl::unexpected(checked.error());
   const Times times_a = times_of(left, right);
   Times times_b = times_of(right, left);

@@ -154,6 +154,7 @@ OrStop<void> ProfileCalibration::add(const Console& console, const TableSource& 
   }
   auto measured = std::get<compare::Measurements>(run);
   keep_whole(measured);
+  keep_ranks(measured, loaded->topology.rank_count());
   for (const compare::Measurement& row : measured.rows) {
     if (row.plan.empty()) continue;
     return stop({ErrorCode::invalid_input,

@@ -56,6 +56,15 @@ void keep_whole(compare::Measurements& rows) {
                                       counted(erased, "row"), erased == 1 ? "is" : "are"));
 }
 
+void keep_ranks(compare::Measurements& rows, std::size_t ranks) {
+  const auto is_of_others = [&](const compare::Measurement& row) { return row.ranks > 0 && row.ranks != ranks; };
+  const bool has_own = std::ranges::count(rows.rows, ranks, &compare::Measurement::ranks) > 0;
+  const auto erased = has_own ? std::erase_if(rows.rows, is_of_others) : 0;
+  if (erased == 0) return;
+  rows.warnings.push_back(fmt::format("{}: {} measured on other numbers of ranks than {} {} left out", rows.file,
+                                      counted(erased, "row"), ranks, erased == 1 ? "is" : "are"));
+}
+
 OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_by_collective(const compare::Measurements& rows,
                                                                           const Topology& topology) {
   std::map<std::string, std::set<std::int64_t>> sizes;

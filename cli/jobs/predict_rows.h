@@ -30,6 +30,10 @@ Bytes predictable_size(Bytes size, const Collective& collective);
 /// Leaves rows of pairs of GPUs out where others are of all ranks, with a warning: a text may have both.
 void keep_whole(compare::Measurements& rows);
 
+/// Where rows of so many ranks stand beside those of fewer, as MPI's benchmarks print them, leaves the former, with a
+/// warning.
+void keep_ranks(compare::Measurements& rows, std::size_t ranks);
+
 /// The sizes of every collective. Errors: as predict_rows.
 OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_by_collective(const compare::Measurements& rows,
                                                                           const Topology& topology);

@@ -174,6 +174,7 @@ ExitCode compare_with_machine(const Console& console, const CompareFlags& flags,
   auto measured = as_table(runs->front().second, flags.b);
   if (!measured) return console.refuse(measured.error());
   keep_whole(*measured);
+  keep_ranks(*measured, topology->rank_count());
   const std::string algorithm = flags.algorithm.empty() ? "nccl" : flags.algorithm;
   const auto predicted = predict_rows(console, *topology, *measured, **chosen, algorithm);
   if (!predicted) {

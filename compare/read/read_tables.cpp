@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare/read/nccl_tests_line.h"
+#include "compare/read/others/line_labels.h"
 #include "compare/read/others/readers.h"
 
 namespace espalier::compare {
@@ -90,8 +91,9 @@ Result<Measurements> read_tables(std::string_view text, std::string_view name, c
   const std::vector<Reader> readers = readers_of(text);
   auto own = read_nccl_tests_text(text, name, hints);
   if (readers.empty()) return own;
+  const std::string plain = without_labels(text);
   const bool has_own = own.has_value() || text.find("busbw") != std::string_view::npos;
-  if (readers.size() == 1 && !has_own) return readers.front()(text, name);
+  if (readers.size() == 1 && !has_own) return readers.front()(plain, name);
   if (own && !own->shares.empty()) {
     own->warnings.push_back(std::string(name) + ": tables beside alltoallv_perf's are left out: give them a file");
     return own;
@@ -104,7 +106,7 @@ Result<Measurements> read_tables(std::string_view text, std::string_view name, c
     failures.push_back(std::move(table.error()));
   };
   if (has_own) take(std::move(own));
-  for (const Reader read : readers) take(read(without_rows_of_others(text, read), name));
+  for (const Reader read : readers) take(read(without_rows_of_others(plain, read), name));
   if (all.rows.empty()) return tl::unexpected(failures.front());
   for (const Error& failure : failures) all.warnings.push_back(failure.message);
   std::ranges::stable_sort(all.rows, {}, &Measurement::line);

@@ -175,6 +175,35 @@ TEST(CompareResults, APredictionForAnotherNumberOfRanksIsRefused) {
   EXPECT_EQ(said.error().message, "b has 24 ranks, a has 16");
 }
 
+TEST(CompareResults, RowsOnSeveralNumbersOfRanksArePairedByThem) {
+  // IMB measures on 2, 4, 8 ranks in one go.
+  const auto on = [](std::uint32_t ranks, double seconds) {
+    Measurement row = make_row(8, "", seconds);
+    row.ranks = ranks;
+    return row;
+  };
+  Measurement pair = on(2, 7);
+  pair.collective = "broadcast";
+  Measurements imb = make_file("imb", {pair, on(2, 1), on(4, 2), on(8, 4)});
+  imb.origin = "imb";
+  Measurements simulated = make_file("sim", {on(8, 5)});
+  simulated.origin = "simulation";
+  const auto result = compare_results(simulated, imb);
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  ASSERT_EQ(result->sizes.size(), 1U);
+  EXPECT_DOUBLE_EQ(result->sizes[0].b, 4);
+  EXPECT_EQ(result->notes, (std::vector<std::string>{"imb has " + on(8, 1).collective +
+                                                     " on 2, 4, 8 ranks: its rows on 8 are compared"}));
+  simulated.rows[0].ranks = 16;
+  EXPECT_FALSE(compare_results(simulated, imb).has_value());
+  // Both have several.
+  const auto both = compare_results(imb, imb);
+  ASSERT_TRUE(both.has_value());
+  ASSERT_EQ(both->sizes.size(), 4U);
+  EXPECT_EQ(both->sizes[0].collective, on(8, 1).collective + " on 2 ranks");
+  EXPECT_DOUBLE_EQ(both->sizes[2].a, 4);
+}
+
 TEST(CompareResults, NothingInCommonIsAnError) {
   const auto result =
       compare_results(make_file("a", {make_row(8, "ring", 1)}), make_file("b", {make_row(9, "ring", 1)}));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/jobs/predict_rows.h"
+
 namespace espalier::cli {
 namespace {
 
@@ -32,6 +34,25 @@ TEST(TableSource, RefusesWhatIsNotKnown) {
        {"t@m,lunch=x", "t@m,algorithm=ring", "t@m,protocol=fast", "t@m,,ranks=a", "t@m,version=new", "t@m,launch="}) {
     EXPECT_FALSE(parse_table_source(wrong)) << wrong;
   }
+}
+
+TEST(PredictRows, RowsOnOtherNumbersOfRanksAreLeftOut) {
+  compare::Measurements rows;
+  rows.file = "imb.txt";
+  for (const std::uint32_t ranks : {2U, 4U, 8U, 0U}) {
+    compare::Measurement row;
+    row.collective = "all_reduce";
+    row.ranks = ranks;
+    rows.rows.push_back(row);
+  }
+  compare::Measurements other = rows;
+  keep_ranks(rows, 8);
+  ASSERT_EQ(rows.rows.size(), 2U);  // 8, and what does not say.
+  EXPECT_EQ(rows.rows[0].ranks, 8U);
+  EXPECT_EQ(rows.warnings,
+            std::vector<std::string>{"imb.txt: 2 rows measured on other numbers of ranks than 8 are left out"});
+  keep_ranks(other, 16);  // None is of the machine: that is refused when rows are predicted.
+  EXPECT_EQ(other.rows.size(), 4U);
 }
 
 }  // namespace

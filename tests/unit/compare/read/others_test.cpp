@@ -404,6 +404,40 @@ TEST(OtherReaders, TheCudaSampleHasARowForEachPair) {
             "f:3:1: the row has 1 rates, its matrix 2 columns | ");
 }
 
+TEST(OtherReaders, WhatLogsPutBeforeEachLineIsPassedOver) {
+  const std::vector<std::string> texts = {
+      "\n# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n8            1.50\n",
+      "# Benchmarking Allreduce\n# #processes = 8\n #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+      "            8         1000         1.00         2.00         1.50\n",
+      "                    RDMA_Write BW Test\n #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]\n"
+      " 65536      5000             392.11             391.98\n",
+      " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]\n 2       1000          0.91           2.30  "
+      "  "
+      "     0.94\n",
+      "nvbandwidth Version: v0.8\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n           0         1\n 0       "
+      "N/A    391.58\n 1    391.60       N/A\n\n",
+      "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\nUnidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix "
+      "(GB/s)\n   D\\D     0      1\n     0 744.36  48.34\n     1  48.30 745.78\n"};
+  for (const std::string& text : texts) {
+    const auto plain = rows_of(text).rows;
+    ASSERT_FALSE(plain.empty()) << text;
+    for (const std::string label : {"2025-03-04T05:06:0# ", "[node-1:1#] ", "pod-x-1 app | ", "> ",
+                                    "node01: ", "[1,#]<stdout>:", "Mar  4 05:06:0# node1 run[77]: "}) {
+      std::string labelled;
+      int number = 0;
+      for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        std::string own = label;  // Times and ranks are not the same on each line.
+        if (const auto digit = own.find('#'); digit != std::string::npos)
+          own[digit] = static_cast<char>('0' + number++ % 10);
+        labelled += own + text.substr(at, end - at) + "\n";
+        at = end + 1;
+      }
+      EXPECT_EQ(rows_of(labelled).rows, plain) << labelled;
+    }
+  }
+}
+
 TEST(OtherReaders, BadRowsAreNamed) {
   EXPECT_EQ(why("# OSU MPI Broadcast Latency Test v5.9\n# Size  Avg Latency(us)\n1024  fast\n"),
             "f:3:1: a row is a size and a time or a rate | ");
