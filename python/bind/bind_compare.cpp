@@ -11,7 +11,10 @@
 #include "compare/read/read_run.h"
 #include "forecast/candidate_runs.h"
 #include "forecast/entrants.h"
+#include "forecast/measured_errors.h"
+#include "forecast/question.h"
 #include "forecast/size_curve.h"
+#include "planners/graph/rank_groups.h"
 #include "profile/read_profile.h"
 #include "schedule/timeline/chrome_trace.h"
 
@@ -94,11 +97,16 @@ void save_trace(const sim::Report& report, const std::string& path) {
 /// A schedule made ready to be simulated under a profile.
 class ProfiledSimulation {
  public:
-  ProfiledSimulation(const Plan& plan, const std::string& path, const std::string& launch, const std::string& model)
-      : topology_(plan.topology) {
+  ProfiledSimulation(const Plan& plan, const std::string& path, const std::string& launch, const std::string& model,
+                     const std::string& errors)
+      : topology_(plan.topology), gpu_(plan.gpu), errors_(measured_errors(errors)) {
     candidates_ = value_of(forecast::only_candidate(verified(plan), *topology_));
     candidates_.made.front().is_verified = true;
+    // What NCCL would run is cut as NCCL cuts it.
+    if (forecast::is_nccl_algorithm(plan.planner)) candidates_.made.front().planner = plan.planner;
     const forecast::RunOptions how{.model = value_of(sim::parse_model(model)), .profile = software_of(path, launch)};
+    profile_ = how.profile->profile.name;
+    machines_ = planners::group_domains(*topology_).groups.size();
     runs_ = std::make_unique<forecast::CandidateRuns>(*topology_, candidates_, how);
     const auto search = [this](Bytes size) {
       return runs_->run(candidate().planner, size).map([](forecast::CandidateRun run) {
@@ -112,7 +120,7 @@ class ProfiledSimulation {
     search_ = search;
   }
 
-  /// (report, protocol).
+  /// (report, protocol, the factors between which nine in ten measurements lie or nothing, why they may not hold).
   py::tuple run(std::int64_t size) {
     std::optional<Result<forecast::SizedRun>> run;
     {
@@ -120,13 +128,33 @@ class ProfiledSimulation {
       run = forecast::is_for_curves(candidate().chunks, Bytes{size}) ? curve_->at({size}) : search_({size});
     }
     auto done = value_of(std::move(*run));
-    return py::make_tuple(std::move(done.report), done.protocol);
+    const forecast::ErrorRange range = errors_.find({.profile = profile_,
+                                                     .algorithm = candidate().planner,
+                                                     .collective = candidate().collective().kind,
+                                                     .machines = machines_,
+                                                     .ranks = topology_->rank_count(),
+                                                     .version = {},
+                                                     .size = {size},
+                                                     .gpu = gpu_});
+    const py::object factors =
+        range.of == nullptr ? py::object(py::none()) : py::object(py::make_tuple(range.of->low, range.of->high));
+    return py::make_tuple(std::move(done.report), done.protocol, factors, range.outside);
   }
 
  private:
+  static forecast::MeasuredErrors measured_errors(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) return {};
+    return value_of(forecast::MeasuredErrors::read(
+        std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()}));
+  }
   [[nodiscard]] const planners::Candidate& candidate() const { return candidates_.made.front(); }
 
   std::shared_ptr<const Topology> topology_;
+  std::string gpu_;
+  forecast::MeasuredErrors errors_;
+  std::string profile_;
+  std::size_t machines_ = 0;
   planners::Candidates candidates_;
   std::unique_ptr<forecast::CandidateRuns> runs_;
   forecast::SizeCurve::Search search_;
@@ -161,7 +189,7 @@ void bind_compare(py::module_& module) {
   module.def("compare_files", &compare_files);
   module.def("save_trace", &save_trace);
   py::class_<ProfiledSimulation>(module, "ProfiledSimulator")
-      .def(py::init<const Plan&, const std::string&, const std::string&, const std::string&>())
+      .def(py::init<const Plan&, const std::string&, const std::string&, const std::string&, const std::string&>())
       .def("run", &ProfiledSimulation::run);
 }
 

@@ -46,6 +46,7 @@ struct PlanRequest {
   planners::PackingLimits limits;
   std::string profile;  ///< A file, and how calls are launched; empty: links alone.
   std::string launch;
+  std::string gpu;  ///< Of the machine; may be empty.
 };
 
 /// The schedule of a planner, or the one that is fastest at a size.
@@ -68,9 +69,21 @@ Plan plan(std::shared_ptr<Topology> topology, const std::string& name, const Pla
   const planners::Candidates candidates = value_of(forecast::plan(
       question, {[](std::string_view) { check_signals(); }, [](const planners::ProgramRound&) { check_signals(); }}));
   if (candidates.made.empty()) throw ErrorRaised(candidates.refused.front().error);
-  if (!is_choice) return {topology, candidates.made.front().schedule, true};
-  forecast::CandidateRuns runs(*topology, candidates, question.how);
-  return {topology, value_of(runs.run(request.algorithm, Bytes{request.size})).candidate->schedule, true};
+  const planners::Candidate* chosen = &candidates.made.front();
+  std::optional<forecast::CandidateRuns> runs;
+  if (is_choice) {
+    runs.emplace(*topology, candidates, question.how);
+    chosen = value_of(runs->run(request.algorithm, Bytes{request.size})).candidate;
+  }
+  return {topology, chosen->schedule, true, chosen->planner, request.gpu};
+}
+
+/// Refuses names of collectives and algorithms that there are not.
+void check_names(const std::string& collective, const std::string& algorithm) {
+  value_of(parse_collective(collective));
+  const bool is_known =
+      algorithm == "auto" || forecast::is_nccl_algorithm(algorithm) || forecast::is_packing_variant(algorithm);
+  if (!is_known) value_of(planners::find_planner(algorithm));
 }
 
 /// The nodes that a list names are the only ranks.
@@ -104,8 +117,8 @@ void bind_planners(py::module_& module) {
   module.def("_bound", &bound_of, py::arg("topology"), py::arg("collective"), py::arg("root"), py::arg("shares"));
   py::class_<PlanRequest>(module, "_PlanRequest")
       .def(py::init([](std::string algorithm, std::int64_t size, std::uint32_t k, std::uint32_t max_depth,
-                       std::string profile, std::string launch) {
-        PlanRequest request{std::move(algorithm), size, {}, std::move(profile), std::move(launch)};
+                       std::string profile, std::string launch, std::string gpu) {
+        PlanRequest request{std::move(algorithm), size, {}, std::move(profile), std::move(launch), std::move(gpu)};
         request.limits.equal_trees = k;
         request.limits.max_height = max_depth;
         return request;
@@ -113,6 +126,7 @@ void bind_planners(py::module_& module) {
   module.def("_plan", &plan);
   module.def("_plan_of_groups", &plan_of_groups);
   module.def("_with_ranks", &with_only);
+  module.def("_check_names", &check_names, py::arg("collective"), py::arg("algorithm"));
   module.def(
       "planners",
       [] {

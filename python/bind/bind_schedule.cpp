@@ -184,12 +184,14 @@ void bind_schedule(py::module_& module) {
       .def("to_json", [](const Plan& plan) { return json_of(plan, true); })
       .def(py::pickle(
           [](const Plan& plan) {
-            return py::make_tuple(std::const_pointer_cast<Topology>(plan.topology), json_of(plan, false));
+            return py::make_tuple(std::const_pointer_cast<Topology>(plan.topology), json_of(plan, false), plan.planner,
+                                  plan.gpu);
           },
           [](const py::tuple& state) {
             auto topology = state[0].cast<std::shared_ptr<Topology>>();
             PlanFile file = value_of(read_plan(state[1].cast<std::string>(), "a pickle", topology.get()));
-            return Plan{std::move(topology), std::move(file.schedule), false};
+            return Plan{std::move(topology), std::move(file.schedule), false, state[2].cast<std::string>(),
+                        state[3].cast<std::string>()};
           }))
       .def("_breaches", &breaches_of, py::arg("most") = 100)
       .def_property_readonly(
@@ -224,6 +226,10 @@ void bind_schedule(py::module_& module) {
                              "Of unequal blocks, what each rank sends to each, without their common factor; None where "
                              "they are equal.")
       .def_property_readonly("algorithm", [](const Plan& plan) { return plan.schedule.algorithm; })
+      .def_property_readonly(
+          "planner", [](const Plan& plan) { return plan.planner.empty() ? plan.schedule.algorithm : plan.planner; },
+          "The algorithm as tables print it, such as \"packing/h2t3\" or \"nccl/ring\"; files keep the algorithm "
+          "alone.")
       .def_property_readonly("topology",
                              [](const Plan& plan) { return std::const_pointer_cast<Topology>(plan.topology); })
       .def_property_readonly(

@@ -90,11 +90,13 @@ std::vector<std::string> listed(const Names& names) {
 }  // namespace
 
 void bind_topology(py::module_& module) {
-  py::class_<Topology, std::shared_ptr<Topology>>(module, "Topology")
+  py::class_<Topology, std::shared_ptr<Topology>>(module, "Topology", py::dynamic_attr())
       .def_static(
           "_read_file",
           [](const std::string& path, const py::dict& parameters) {
-            return read_or_raise(read_topology_file(path, parameters_of(parameters)));
+            TopologyReading reading = read_topology_file(path, parameters_of(parameters));
+            std::string gpu = reading.gpu;
+            return py::make_tuple(std::make_shared<Topology>(read_or_raise(std::move(reading))), std::move(gpu));
           },
           py::arg("path"), py::arg("parameters") = py::dict())
       .def_static(

@@ -40,6 +40,8 @@ struct Plan {
   std::shared_ptr<const Topology> topology;
   Schedule schedule;
   mutable bool is_verified = false;  ///< Guarded by the GIL.
+  std::string planner = {};          ///< As tables print it: "nccl/ring"; empty: not known.
+  std::string gpu = {};              ///< Of the machine that it was planned on; empty: not said.
 };
 
 /// The plan's schedule, or espalier.Error where it breaks a rule. Requires: the GIL.

@@ -54,6 +54,7 @@ Collective collective_on(const Topology& topology, const std::string& name, std:
 PYBIND11_MODULE(_espalier, module) {
   using namespace espalier::python;
   module.doc() = "Espalier's libraries. Use the package espalier.";
+  module.attr("_version") = ESPALIER_VERSION;
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);

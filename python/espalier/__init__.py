@@ -45,3 +45,5 @@ __all__ = ["Bound", "Breach", "Calibration", "Communicator", "Comparison", "Erro
 for _bound in (Topology, Schedule, Simulator):
     _speak_own_words(_bound)
 _speak_own_words(_espalier.Communicator, but=("run", "start"))
+
+__version__ = _espalier._version

@@ -6,7 +6,10 @@ import typing
 import numpy
 import numpy.typing
 
+__version__: str
+
 Size = typing.Union[typing.SupportsIndex, str]
+Root = typing.Union[typing.SupportsIndex, str]  # A rank's number, or its name.
 Ranks = typing.Union[str, typing.Iterable[typing.Union[str, typing.SupportsIndex]]]
 Buffer = typing.Any  # A numpy array, a buffer, or what has __dlpack__ on the CPU.
 Matrix = typing.Union[numpy.typing.ArrayLike, str, os.PathLike[str]]  # Bytes from each rank (row) to each, a file, or a law.
@@ -65,7 +68,7 @@ class Schedule:
     @staticmethod
     def from_arrays(topology: Topology, collective: str, units: int, slices: numpy.typing.ArrayLike,
                     routes: typing.Sequence[typing.Tuple[int, int, typing.Sequence[int]]], transfers: numpy.typing.ArrayLike,
-                    root: typing.Optional[int] = None, algorithm: str = "python") -> Schedule: ...
+                    root: typing.Optional[Root] = None, algorithm: str = "python") -> Schedule: ...
     def save(self, path: typing.Union[str, os.PathLike[str]]) -> None: ...
     def to_json(self) -> str: ...
     def verify(self, most: int = 100) -> typing.List[Breach]: ...
@@ -93,6 +96,8 @@ class Schedule:
     @property
     def algorithm(self) -> str: ...
     @property
+    def planner(self) -> str: ...
+    @property
     def topology(self) -> Topology: ...
 
 class Simulation:
@@ -108,6 +113,9 @@ class Simulation:
     @property
     def of_bound(self) -> float: ...
     protocol: typing.Optional[str]
+    low: typing.Optional[float]
+    high: typing.Optional[float]
+    outside: typing.Optional[str]
     def to_dict(self) -> typing.Dict[str, typing.Any]: ...
     def to_pandas(self) -> typing.Any: ...
     def save_trace(self, path: typing.Union[str, os.PathLike[str]]) -> None: ...
@@ -215,15 +223,15 @@ def simulate(schedule: Schedule, size: typing.Sequence[Size], chunk: typing.Opti
 def simulate(schedule: typing.Sequence[Schedule], size: typing.Union[Size, typing.Sequence[Size]] = "64M",
              chunk: typing.Optional[Size] = None, ahead: typing.Optional[int] = None, model: str = "link", timeline: bool = False,
              profile: typing.Optional[str] = None) -> Table: ...
-def bound(topology: Topology, collective: str, root: typing.Optional[int] = None,
+def bound(topology: Topology, collective: str, root: typing.Optional[Root] = None,
           shares: typing.Optional[typing.Sequence[int]] = None, matrix: typing.Optional[Matrix] = None) -> Bound: ...
 @typing.overload
-def plan(topology: Topology, collective: str, algorithm: str = "auto", size: typing.Optional[Size] = None, root: typing.Optional[int] = None,
+def plan(topology: Topology, collective: str, algorithm: str = "auto", size: typing.Optional[Size] = None, root: typing.Optional[Root] = None,
          shares: typing.Optional[typing.Sequence[int]] = None, k: typing.Optional[int] = None,
          max_depth: typing.Optional[int] = None, ranks: typing.Optional[Ranks] = None, groups: None = None,
          profile: typing.Optional[str] = None, matrix: typing.Optional[Matrix] = None) -> Schedule: ...
 @typing.overload
-def plan(topology: Topology, collective: str, algorithm: str = "auto", size: typing.Optional[Size] = None, root: typing.Optional[int] = None,
+def plan(topology: Topology, collective: str, algorithm: str = "auto", size: typing.Optional[Size] = None, root: typing.Optional[Root] = None,
          shares: typing.Optional[typing.Sequence[int]] = None, k: typing.Optional[int] = None,
          max_depth: typing.Optional[int] = None, ranks: typing.Optional[Ranks] = None, *,
          groups: typing.Union[str, typing.Iterable[Ranks]], profile: typing.Optional[str] = None,
@@ -242,4 +250,5 @@ def parse_size(size: Size) -> int: ...
 def run(function: typing.Callable[..., typing.Any], world: int, *arguments: typing.Any, grace: float = 5.0) -> typing.List[typing.Any]: ...
 def sweep(topologies: typing.Union[Topology, typing.Sequence[Topology]], collectives: typing.Union[str, typing.Sequence[str]] = "all_reduce",
           algorithms: typing.Union[str, typing.Sequence[str]] = "auto", sizes: typing.Union[Size, typing.Sequence[Size]] = "64M",
-          model: str = "link", root: typing.Optional[int] = None, threads: typing.Optional[int] = None) -> Table: ...
+          model: str = "link", root: typing.Optional[Root] = None, threads: typing.Optional[int] = None,
+          profile: typing.Optional[str] = None) -> Table: ...

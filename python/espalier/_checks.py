@@ -56,5 +56,5 @@ def speak_own_words(bound, but=()):
         called = bound.__name__ if name == "__init__" else f"{bound.__name__}.{name}"
         if isinstance(method, staticmethod):
             setattr(bound, name, staticmethod(_in_own_words(called, method.__func__)))
-        elif type(method).__name__ == "instancemethod":
-            setattr(bound, name, _in_own_words(called, method.__func__))
+        elif type(method).__name__ == "instancemethod" or hasattr(method, "__wrapped__"):
+            setattr(bound, name, _in_own_words(called, getattr(method, "__func__", method)))

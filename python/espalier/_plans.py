@@ -10,7 +10,7 @@ import numpy
 from . import _espalier
 from ._checks import as_name, as_topology
 from ._tables import Table
-from ._topology import find_profile, ranks_text, root_number
+from ._topology import find_profile, gpu_of, ranks_text, root_number
 from ._units import as_integer, parse_size, whole_number
 from .errors import Error
 
@@ -92,7 +92,7 @@ def bound(topology, collective, root=None, shares=None, matrix=None):
     Fraction(1, 50000000000)
     """
     parts, _ = _parts_of(as_topology(topology), shares, matrix)
-    return Bound(*_espalier._bound(topology, _collective(collective), root_number(root), parts))
+    return Bound(*_espalier._bound(topology, _collective(collective), root_number(topology, root), parts))
 
 
 def plan(topology, collective, algorithm="auto", size=None, root=None, shares=None, k=None, max_depth=None, ranks=None, groups=None,
@@ -135,9 +135,12 @@ def plan(topology, collective, algorithm="auto", size=None, root=None, shares=No
         if algorithm != "auto" or (k, max_depth, ranks, profile) != (None, None, None, None):
             raise Error("unsupported", "groups are planned by one program: algorithm, k, max_depth, ranks and profile do not go with them",
                         "leave them out")
+        if isinstance(root, str):
+            raise Error("unsupported", f"{root!r} is a rank's name, and a root counts within its group", "give its number there")
         lists = groups.split(";") if isinstance(groups, str) else groups
-        return _espalier._plan_of_groups(topology, collective, [ranks_text(topology, each) for each in lists], root_number(root),
+        return _espalier._plan_of_groups(topology, collective, [ranks_text(topology, each) for each in lists], root_number(topology, root),
                                          _shares_of(shares))
+    gpu = gpu_of(topology)
     if ranks is not None:
         topology = _espalier._with_ranks(topology, ranks_text(topology, ranks))
     parts, of_matrix = _parts_of(topology, shares, matrix)
@@ -148,8 +151,8 @@ def plan(topology, collective, algorithm="auto", size=None, root=None, shares=No
     else:
         size = max(4, of_matrix // 4 * 4)  # Whole elements of plans, as the command has it.
     request = _espalier._PlanRequest(algorithm, size, 0 if k is None else whole_number(k, "k", 1),
-                                     0 if max_depth is None else whole_number(max_depth, "max_depth", 1), *find_profile(profile))
-    return _espalier._plan(topology, collective, request, root_number(root), parts)
+                                     0 if max_depth is None else whole_number(max_depth, "max_depth", 1), *find_profile(profile), gpu)
+    return _espalier._plan(topology, collective, request, root_number(topology, root), parts)
 
 
 def verify(self, most=100):
@@ -181,12 +184,19 @@ def save(self, path):
     >>> same.to_json() == tree.to_json() == Schedule.from_json(tree.to_json()).to_json()
     True
     """
-    pathlib.Path(path).write_text(self.to_json(), encoding="utf-8")
+    try:
+        pathlib.Path(path).write_text(self.to_json(), encoding="utf-8")
+    except OSError as error:
+        raise Error("unavailable", f"cannot write {path}: {error.strerror}") from None
 
 
 def load(path):
     """Reads the JSON form."""
-    return Schedule.from_json(pathlib.Path(path).read_text(encoding="utf-8"))
+    try:
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise Error("unavailable", f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+    return Schedule.from_json(text)
 
 
 def from_arrays(topology, collective, units, slices, routes, transfers, root=None, algorithm="python"):
@@ -210,7 +220,7 @@ def from_arrays(topology, collective, units, slices, routes, transfers, root=Non
     ...     print(error.message.split(":")[0])
     the schedule breaks rule S7
     """
-    return Schedule._build(as_topology(topology), _collective(collective), root_number(root), whole_number(units, "units", 1), _rows(slices, 4, "slices"),
+    return Schedule._build(as_topology(topology), _collective(collective), root_number(topology, root), whole_number(units, "units", 1), _rows(slices, 4, "slices"),
                           [_route(route) for route in routes], _rows(transfers, 5, "transfers"), algorithm)
 
 

@@ -6,7 +6,7 @@ from . import _espalier
 from ._checks import as_name, as_schedule
 from ._plans import Schedule, bound
 from ._tables import Table
-from ._topology import find_profile
+from ._topology import find_profile, measured_errors_file
 from ._units import is_several, parse_size, whole_number
 from .errors import Error
 
@@ -32,7 +32,7 @@ def _prepare_profiled(schedule, under_profiles, profile, model):
     path, launch = find_profile(profile)
     key = path, os.stat(path).st_mtime_ns, launch, model
     if key not in under_profiles:
-        under_profiles[key] = _espalier.ProfiledSimulator(schedule, path, launch, model)
+        under_profiles[key] = _espalier.ProfiledSimulator(schedule, path, launch, model, measured_errors_file())
     return under_profiles[key]
 
 
@@ -51,8 +51,12 @@ class Simulation:
     True
     """
 
-    def __init__(self, report, busbw, least_time, protocol=None):
-        self._report, self.busbw, self._least_time, self.protocol = report, busbw, least_time, protocol
+    protocol = low = high = outside = None  #: Of runs under a profile alone.
+
+    def __init__(self, report, busbw, least_time, protocol=None, factors=None, outside=None):
+        self._report, self.busbw, self._least_time, self.protocol, self.outside = report, busbw, least_time, protocol, outside
+        if factors is not None:
+            self.low, self.high = (self.time * factor for factor in factors)
 
     def __getattr__(self, name):
         if name.startswith("_"):  # Of an object that is being unpickled, too.
@@ -65,15 +69,22 @@ class Simulation:
         return float(self._least_time * 10**12 / self.picoseconds) if self.picoseconds else float(not self._least_time)
 
     def to_dict(self):
-        """Its figures by name: size and chunk in bytes, time in seconds, busbw in bytes per second, of_bound; protocol under a
-        profile.
+        """Its figures by name: size and chunk in bytes, time in seconds, busbw in bytes per second, of_bound; under a profile also
+        protocol, the range low to high in seconds that nine in ten measurements of the kind lie in, and outside, why it may not hold.
 
         >>> import espalier
-        >>> sorted(espalier.simulate(espalier.plan(espalier.Topology.load("dgx1v"), "all_reduce", "ring"), "1M").to_dict())
+        >>> machine = espalier.Topology.load("dgx1v")
+        >>> sorted(espalier.simulate(espalier.plan(machine, "all_reduce", "ring"), "1M").to_dict())
         ['busbw', 'chunk', 'of_bound', 'size', 'time']
+        >>> nccl = espalier.plan(machine, "all_reduce", "nccl", size="64M", profile="nccl-volta")
+        >>> run = espalier.simulate(nccl, "64M", profile="nccl-volta")
+        >>> nccl.planner, run.low < run.time < run.high, run.outside
+        ('nccl/ring', True, '')
         """
         figures = {"size": self.size, "time": self.time, "busbw": self.busbw, "of_bound": self.of_bound, "chunk": self.chunk}
-        return figures if self.protocol is None else {**figures, "protocol": self.protocol}
+        if self.protocol is None:
+            return figures
+        return {**figures, "protocol": self.protocol, "low": self.low, "high": self.high, "outside": self.outside}
 
     def save_trace(self, path):
         """Writes its timeline as a Chrome trace, which ui.perfetto.dev opens and `compare` reads.
@@ -116,9 +127,9 @@ def _run(self, size, chunk=None, ahead=None, model="link", timeline=False):
 Simulator.run = _run
 
 
-def _simulation(report, simulator, limit, protocol=None):
+def _simulation(report, simulator, limit, *of_profile):
     """A report with what its schedule's collective makes of it."""
-    return Simulation(report, simulator.busbw(report), limit.time_per_byte * simulator.evenly_dealt(report), protocol)
+    return Simulation(report, simulator.busbw(report), limit.time_per_byte * simulator.evenly_dealt(report), *of_profile)
 
 
 def _simulate_together(schedules, size, chunk, ahead, model):
@@ -135,7 +146,8 @@ def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timelin
 
     `chunk` (bytes) and `ahead` (rounds) are chosen where they are not given; `model` is "link" or "fair". With
     `timeline`, `spans` is a structured numpy array. The GIL is released. With a `profile` (a shipped one's name or a file, and
-    after a colon how calls are launched) the software's costs are added, and `protocol` says which one was the fastest.
+    after a colon how calls are launched) the software's costs are added, and `protocol` says which one was the fastest; of what NCCL
+    would run (algorithm="nccl") `low` and `high` are between what nine in ten measurements of the kind took, in seconds.
     Raises espalier.Error for a schedule that `verify` finds wrong.
 
     Many sizes cost little: chunks are searched for at powers of two. Between two of them a schedule is cut as at one or the other, and its
@@ -168,10 +180,9 @@ def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timelin
         profiled = None if profile is None else _prepare_profiled(schedule, under_profiles, profile, model)
         runs = []
         for each in sizes:
-            protocol = None
             if profiled is None:
-                report = simulator.run(each, chunk, ahead, model, timeline)
+                report, of_profile = simulator.run(each, chunk, ahead, model, timeline), ()
             else:
-                report, protocol = profiled.run(parse_size(each))
-            runs.append(_simulation(report, simulator, limit, protocol))
+                report, *of_profile = profiled.run(parse_size(each))
+            runs.append(_simulation(report, simulator, limit, *of_profile))
     return Table(runs) if is_several(size) else runs[0]

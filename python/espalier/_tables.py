@@ -43,7 +43,7 @@ class Table(list):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-_UNITS = {"size": "B", "chunk": "B", "bytes": "B", "time": "s", "mean_time": "s", "measured": "s", "simulated": "s", "picoseconds": "ps",
+_UNITS = {"size": "B", "chunk": "B", "bytes": "B", "time": "s", "mean_time": "s", "measured": "s", "simulated": "s", "picoseconds": "ps", "low": "s", "high": "s",
           "busbw": "B/s", "algbw": "B/s"}
 
 

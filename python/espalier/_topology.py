@@ -56,9 +56,33 @@ def find_profile(name):
     raise Error("unavailable", f"there is no profile {name!r}", "docs/profiles.md names those that are shipped")
 
 
-def root_number(root):
-    """A root as the libraries take it, who know how many ranks there are: a number, or none."""
-    return None if root is None else whole_number(root, "the root", -(1 << 62))
+def measured_errors_file():
+    """The path of what is known of errors of predictions; an empty text where it is not shipped."""
+    folder = _shipped_folder()
+    return f"{folder}/profiles/errors.csv" if folder else ""
+
+
+def _rank_numbered(topology, rank):
+    """The name of the rank of that number."""
+    number = whole_number(rank, "a rank")
+    if number >= topology.rank_count:
+        raise Error("invalid_input", f"there is no rank {number} in {topology.name}", f"its ranks are 0 to {topology.rank_count - 1}")
+    return topology.rank_name(number)
+
+
+def root_number(topology, root):
+    """A root as the libraries take it: the number of a rank, or none; of a name its number."""
+    if root is None:
+        return None
+    if isinstance(root, str):
+        names = [topology.rank_name(rank) for rank in range(topology.rank_count)]
+        if root not in names:
+            raise Error("invalid_input", f"there is no rank {root!r} in {topology.name}", f"its ranks are {names[0]} to {names[-1]}")
+        return names.index(root)
+    number = as_integer(root)
+    if number is None or abs(number) > 1 << 62:
+        raise Error("invalid_input", f"the root is {root!r}", "give the number of a rank, or its name")
+    return number
 
 
 def ranks_text(topology, ranks):
@@ -66,7 +90,7 @@ def ranks_text(topology, ranks):
     if isinstance(ranks, str):
         return ranks
     given = list(ranks) if is_several(ranks) else [ranks]
-    return ", ".join(each if isinstance(each, str) else topology.rank_name(whole_number(each, "a rank")) for each in given)
+    return ", ".join(each if isinstance(each, str) else _rank_numbered(topology, each) for each in given)
 
 
 def load(name, **parameters):
@@ -75,7 +99,26 @@ def load(name, **parameters):
     >>> Topology.load("dgx1v").rank_count
     8
     """
-    return Topology._read_file(str(find_topology_file(name)), parameters)
+    topology, topology._gpu = _read_file(str(find_topology_file(name)), parameters)
+    return topology
+
+
+def _keeping_gpu(method):
+    @functools.wraps(method)
+    def changed(self, names):
+        topology = method(self, names)
+        topology._gpu = gpu_of(self)
+        return topology
+    return changed
+
+
+def gpu_of(topology):
+    """The `gpu` that a machine's file names; an empty text where it does not say.
+
+    >>> gpu_of(Topology.load("dgx-h100-x4").without("box0.nic0")), gpu_of(Topology.generate("ring", [3]))
+    ('h100-sxm', '')
+    """
+    return getattr(topology, "_gpu", "")
 
 
 _NODE_KEYS = ("id", "kind", "is_rank", "host", "rail", "relay", "bandwidth", "reduce_bandwidth", "multicast", "reduction", "model")
@@ -148,6 +191,8 @@ def from_networkx(graph, name=None):
     ...     print(8)  # Without networkx.
     8
     """
+    if not hasattr(graph, "is_multigraph"):
+        raise Error("invalid_input", f"a {type(graph).__name__} is given where a networkx graph belongs", "Topology.generate makes usual networks")
     edges = list(graph.edges(keys=True, data=True) if graph.is_multigraph() else ((*edge[:2], None, edge[2]) for edge in graph.edges(data=True)))
     if len({key for _, _, key, _ in edges if as_integer(key) is not None}) == len(edges):
         edges.sort(key=lambda edge: edge[2])  # Link ids.
@@ -199,7 +244,9 @@ def _repr(self):
     return f"<espalier.Topology {self.name}: {self.rank_count} ranks, {self.node_count} nodes, {self.link_count} links>"
 
 
+_read_file = Topology._read_file
 Topology.load = staticmethod(load)
+Topology.without, Topology.slow = _keeping_gpu(Topology.without), _keeping_gpu(Topology.slow)
 Topology.nodes = nodes
 Topology.links = links
 Topology.to_networkx = to_networkx

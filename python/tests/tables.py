@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import pickle
 import subprocess
 import tempfile
 import unittest
@@ -26,7 +27,7 @@ class Sweeps(unittest.TestCase):
                 continue
             machine = next(each for each in machines if each.name == row["topology"])
             plan = espalier.plan(machine, row["collective"], row["algorithm"], row["size"])
-            self.assertEqual((plan.algorithm, espalier.simulate(plan, row["size"]).time), (row["planner"], row["time"]))
+            self.assertEqual((plan.planner, espalier.simulate(plan, row["size"]).time), (row["planner"], row["time"]))
         self.assertGreater(sum(row["error"] is None for row in rows), 15)
 
     def test_tables(self):
@@ -60,6 +61,32 @@ class Profiles(unittest.TestCase):
                                   capture_output=True, text=True, check=True).stdout
             time = f"{espalier.simulate(plan, '1M', profile='nccl-volta').time * 1e6:.2f}"
             self.assertIn(time, said)
+
+    def test_ranges_are_those_of_the_command(self):
+        for machine, profile, lost in (("dgx1v", "nccl-volta", ""), ("dgx-h100-x4", "nccl-hopper", "box0.nic0"), ("dgx-b200", "nccl-hopper", "")):
+            without = ["--without", lost] if lost else []
+            said = json.loads(subprocess.run([COMMAND, "simulate", machine, "all_reduce", "-a", "nccl", "-s", "64M", "--profile", profile,
+                                              "--json", *without], capture_output=True, text=True, check=True).stdout)["results"][0]
+            topology = Topology.load(machine).without(lost) if lost else Topology.load(machine)
+            plan = espalier.plan(topology, "all_reduce", "nccl", "64M", profile=profile)
+            run = espalier.simulate(pickle.loads(pickle.dumps(plan)), "64M", profile=profile)
+            self.assertEqual((plan.planner, run.time, run.low, run.high), (said["planner"], said["time"], said["range"].get("low"), said["range"].get("high")))
+            self.assertEqual(run.outside, said["range"].get("outside", ""), machine)
+        # Only NCCL was measured: other planners' predictions have no range, and say so.
+        ring = espalier.simulate(espalier.plan(Topology.load("dgx1v"), "all_gather", "ring"), "64M", profile="nccl-volta")
+        self.assertEqual((ring.low, ring.high, bool(ring.outside)), (None, None, True))
+
+    def test_sweeps_under_a_profile_have_ranges(self):
+        rows = espalier.sweep(Topology.load("dgx1v"), "all_reduce", ["nccl", "ring", "recursive"], ["1M", "64M"], profile="nccl-volta")
+        for row in rows:
+            self.assertEqual({"protocol", "low", "high", "outside"} - set(row), set())
+            self.assertEqual(row["low"] is not None, row["algorithm"] == "nccl")
+            self.assertTrue(row["low"] is None or row["low"] < row["time"] < row["high"])
+        try:
+            frame = rows.to_pandas(units=True)
+        except ImportError:
+            self.skipTest("no pandas")
+        self.assertEqual(list(frame.columns[-5:]), ["protocol", "low (s)", "high (s)", "outside", "error"])
 
     def test_refusals(self):
         plan = espalier.plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring")
