@@ -87,8 +87,8 @@ class RocmReader {
                      "copy the whole of what was printed");
     }
     for (const Word& word : words) {
-      const bool is_type =
-          word.text == "XGMI" || word.text == "PCIE" || word.text == "0" || word.text == "X" || word.text == "N/A";
+      const bool is_type = word.text == "XGMI" || word.text == "PCIE" || word.text == "0" || word.text == "X" ||
+                           word.text == "N/A" || word.text == "UNKNOWN";
       if (table_ == &tables_.types && &word != &words[0] && !is_type) {
         return fail_cell(line, word, "types of links are XGMI and PCIE");
       }

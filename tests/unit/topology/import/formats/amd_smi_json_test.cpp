@@ -29,6 +29,11 @@ TEST(AmdSmi, PrintsTheTablesOfRocmSmi) {
   EXPECT_TRUE(joined("gpu1", "gpu2"));
   EXPECT_FALSE(joined("gpu0", "gpu2"));  // Its weight is that of two links.
 
+  // Links inside a package that the driver does not name.
+  std::string unnamed = tables;
+  unnamed.replace(unnamed.find("XGMI XGMI\n0000:0c:00.0 XGMI SELF"), 9, "XGMI UNKNOWN");
+  EXPECT_EQ(refusal(unnamed), "");
+
   // What `amd-smi xgmi` prints below it is of other things.
   const auto both = import_topology(
       std::vector<ImportFile>{{"amd.txt", tables + "XGMI LINK STATUS:\n       bdf           GPU0  GPU1  GPU2\n"
