@@ -116,7 +116,9 @@ bool is_amd_smi_json(std::string_view text) {
 }
 
 Result<Draft> read_amd_smi_json(std::string_view text, const std::string& file) {
-  const auto yaml = YamlFile::parse(json_in(text), file);
+  std::string plain;
+  for (const TextLine& line : lines_of(text)) plain += std::string(without_stream_tag(line.text)) + "\n";
+  const auto yaml = YamlFile::parse(json_in(plain), file);
   if (!yaml) {
     Error error = yaml.error();
     error.help = whole_help;

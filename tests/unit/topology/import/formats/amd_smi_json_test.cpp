@@ -92,6 +92,10 @@ TEST(AmdSmi, JsonOfLinks) {
   const ImportedTopology named = import_good({pasted});
   EXPECT_EQ(links(named.topology, "gpu0", "gpu1"), "1 x 64 GB/s xgmi");
   EXPECT_EQ(links(named.topology, "gpu0", "gpu2"), "");
+  std::string tagged = "[1,0]<stdout>:" + links_json(three);
+  for (std::size_t at = 0; (at = tagged.find('\n', at)) != std::string::npos; ++at)
+    tagged.insert(at + 1, "[1,0]<stdout>:");
+  EXPECT_EQ(import_good({tagged}).topology.rank_count(), 3U);
   // Without weights xGMI of one hop counts, and that is said; without hops weights are enough.
   const ImportedTopology types = import_good({links_json(three, "weight num_hops bandwidth")}, {.preset = "mi300x"});
   EXPECT_EQ(links(types.topology, "gpu0", "gpu2"), "1 x 64 GB/s xgmi");
