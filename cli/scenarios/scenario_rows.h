@@ -1,6 +1,6 @@
 #pragma once
 
-// Tested by: tests/options/options_test.py
+// Tested by: tests/unit/cli/scenarios/scenario_rows_test.cpp
 
 #include <array>
 #include <functional>
