@@ -1,6 +1,7 @@
 #include "cli/scenarios/scenario_rows.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,7 +12,8 @@ namespace {
 
 class FewerBatches : public testing::TestWithParam<const char*> {
  protected:
-  FewerBatches() : file_(std::filesystem::path(testing::TempDir()) / "fewer-batches.yaml") {
+  FewerBatches()
+      : file_(std::filesystem::path(testing::TempDir()) / ("fewer-batches-" + std::to_string(::getpid()) + ".yaml")) {
     std::ofstream(file_) << "espalier_scenario: 1\ntraining: {model: llama-3-8b, batch: 96, "
                             "sequence_parallel: true, recompute: selective, "
                          << GetParam() << "}\n";
