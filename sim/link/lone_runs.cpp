@@ -173,6 +173,7 @@ void LoneRuns::walk(GroupId id) {
   if (group.is_simulated) {
     begin_writing(id, group);
   } else {
+    if (group.answer->readers.size() == group.answer->readers.capacity()) forget_who_left(*group.answer);
     group.answer->readers.push_back(id);
     moments_.push({next_of(group), id});
   }
@@ -202,13 +203,16 @@ void LoneRuns::end_writing(GroupId id, const Group& group, std::int64_t time) {
   tell_readers(group);
 }
 
-void LoneRuns::tell_readers(const Group& group) {
-  std::erase_if(group.answer->readers, [&](GroupId reader) {
+void LoneRuns::forget_who_left(LoneAnswer& answer) const {
+  std::erase_if(answer.readers, [&](GroupId reader) {
     const auto at = groups_.find(reader);
-    if (at == groups_.end() || at->second.is_simulated || at->second.answer != group.answer) return true;
-    moments_.push({next_of(at->second), reader});
-    return false;
+    return at == groups_.end() || at->second.is_simulated || at->second.answer != &answer;
   });
+}
+
+void LoneRuns::tell_readers(const Group& group) {
+  forget_who_left(*group.answer);
+  for (const GroupId reader : group.answer->readers) moments_.push({next_of(groups_.at(reader)), reader});
 }
 
 bool LoneRuns::reads_along(const Group& group) const {

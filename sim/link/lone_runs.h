@@ -132,6 +132,7 @@ class LoneRuns {
   void begin_writing(GroupId id, Group& group);
   void write(const Group& group, const RankEnd& end);
   void end_writing(GroupId id, const Group& group, std::int64_t time);
+  void forget_who_left(LoneAnswer& answer) const;
   void tell_readers(const Group& group);
   /// A writer is as far as those who read along, or farther.
   [[nodiscard]] bool reads_along(const Group& group) const;
