@@ -323,9 +323,9 @@ double count_tasks(const TrainingModel& model) {
 std::optional<FewerBatches> fewer_batches(const TrainingModel& model, double max_tasks_of_step) {
   if (model.steps > 1 || count_tasks(model) <= max_tasks_of_step) return std::nullopt;
   // Whole rounds of the pipeline, for interleaved stages.
-  constexpr std::int64_t fewest = 8;
-  const std::int64_t rounds = std::max<std::int64_t>(2, (fewest + model.pipeline - 1) / model.pipeline);
-  const FewerBatches fewer{rounds * model.pipeline, 2 * rounds * model.pipeline};
+  constexpr std::int64_t fewest = 4;
+  const std::int64_t few = (fewest + model.pipeline - 1) / model.pipeline * model.pipeline;
+  const FewerBatches fewer{few, 2 * few};
   if (model.micro_batches() < 2 * fewer.more) return std::nullopt;
   return fewer;
 }

@@ -40,7 +40,7 @@ TEST_P(FewerBatches, AFullPipelineGoesOnAsItBegan) {
   const auto whole = run_case(console, one);
   ASSERT_TRUE(whole && *whole && (*whole)->figures);
   EXPECT_FALSE((*whole)->fewer);
-  one.fewer = scenario::FewerBatches{8, 16};
+  one.fewer = scenario::FewerBatches{4, 8};
   const auto estimated = run_case(console, one);
   ASSERT_TRUE(estimated && *estimated && (*estimated)->figures);
   EXPECT_EQ((*estimated)->fewer, one.fewer);
@@ -69,8 +69,8 @@ TEST(FewerBatchesOf, AStepOfFewTasksOrMicroBatchesIsRunWhole) {
   model.pipeline = 3;
   EXPECT_FALSE(scenario::fewer_batches(model, 1e9));
   const auto fewer = scenario::fewer_batches(model, 1);
-  EXPECT_EQ(fewer, (scenario::FewerBatches{9, 18}));  // whole rounds of the pipeline
-  model.batch = 35;
+  EXPECT_EQ(fewer, (scenario::FewerBatches{6, 12}));  // whole rounds of the pipeline
+  model.batch = 23;
   EXPECT_FALSE(scenario::fewer_batches(model, 1));
 }
 
