@@ -116,14 +116,14 @@ class Suspects {
   /// The most probable one, then the others of the few that leave least unexplained, then the rest.
   [[nodiscard]] std::vector<Suspect> ranked(std::size_t most) const {
     std::vector<std::size_t> order;
-    constexpr double least = 0.005, least_of_few = 1e-4;  // Shown as one per cent.
-    constexpr std::size_t few = 4;                        // Whoever asks for two faults sees what is next.
+    constexpr double min_shown = 0.005, min_of_few = 1e-4;  // Shown as one per cent.
+    constexpr std::size_t few = 4;                          // Whoever asks for two faults sees what is next.
     for (const auto& [of, probability] : probabilities_) {
-      if (probability >= least_of_few) order.push_back(of);
+      if (probability >= min_of_few) order.push_back(of);
     }
     std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t of) { return probabilities_.at(of); });
     std::size_t shown = 0;
-    while (shown < order.size() && (shown < few || probabilities_.at(order[shown]) >= least)) ++shown;
+    while (shown < order.size() && (shown < few || probabilities_.at(order[shown]) >= min_shown)) ++shown;
     order.resize(shown);
     put_few_first(order);
     if (order.size() > most) order.resize(most);

@@ -175,7 +175,7 @@ void LoneRuns::walk(GroupId id) {
   } else {
     if (group.answer->readers.size() == group.answer->readers.capacity()) forget_who_left(*group.answer);
     group.answer->readers.push_back(id);
-    moments_.push({next_of(group), id});
+    wakeups_.push({next_of(group), id});
   }
 }
 
@@ -212,7 +212,7 @@ void LoneRuns::forget_who_left(LoneAnswer& answer) const {
 
 void LoneRuns::tell_readers(const Group& group) {
   forget_who_left(*group.answer);
-  for (const GroupId reader : group.answer->readers) moments_.push({next_of(groups_.at(reader)), reader});
+  for (const GroupId reader : group.answer->readers) wakeups_.push({next_of(groups_.at(reader)), reader});
 }
 
 bool LoneRuns::reads_along(const Group& group) const {
@@ -277,10 +277,9 @@ void LoneRuns::add_to_replay(const Group& group, Replay& replay) const {
   replay.told.insert(replay.told.end(), group.told.begin(), group.told.end());
 }
 
-LoneRuns::Replay LoneRuns::watch(GroupId id) {
-  Group& group = groups_.at(id);
+LoneRuns::Replay LoneRuns::watch(GroupId id) const {
   Replay replay;
-  add_to_replay(group, replay);
+  add_to_replay(groups_.at(id), replay);
   return replay;
 }
 
@@ -318,22 +317,22 @@ std::int64_t LoneRuns::next_time() {
     if (groups_.contains(id)) walk(id);
   }
   unwalked_.clear();
-  while (!moments_.empty()) {
-    const Moment& moment = moments_.top();
-    const auto at = groups_.find(moment.group);
+  while (!wakeups_.empty()) {
+    const Wakeup& next = wakeups_.top();
+    const auto at = groups_.find(next.group);
     const bool counts =
-        at != groups_.end() && !at->second.is_simulated && at->second.walked > 0 && next_of(at->second) == moment.time;
+        at != groups_.end() && !at->second.is_simulated && at->second.walked > 0 && next_of(at->second) == next.time;
     if (counts) break;
-    moments_.pop();
+    wakeups_.pop();
   }
-  return moments_.empty() ? never : moments_.top().time;
+  return wakeups_.empty() ? never : wakeups_.top().time;
 }
 
 void LoneRuns::take_ends(std::int64_t time, std::vector<RankEnd>& ended, std::vector<RunId>& over,
                          std::vector<GroupId>& unknown) {
   while (next_time() <= time) {
-    const GroupId id = moments_.top().group;
-    moments_.pop();
+    const GroupId id = wakeups_.top().group;
+    wakeups_.pop();
     Group& group = groups_.at(id);
     if (!knows_next(group)) {
       group.is_simulated = true;
@@ -350,7 +349,7 @@ void LoneRuns::take_ends(std::int64_t time, std::vector<RankEnd>& ended, std::ve
     if (group.ranks_left == 0) {
       dissolve(id, over);
     } else {
-      moments_.push({next_of(group), id});
+      wakeups_.push({next_of(group), id});
     }
   }
 }

@@ -72,7 +72,7 @@ class LoneRuns {
   /// The groups on whose resources a run comes whose first rank enters. Nothing: it meets somebody who belongs to none.
   [[nodiscard]] std::optional<std::vector<GroupId>> groups_met(const CompiledSchedule& compiled, std::int64_t time,
                                                                const std::vector<Server>& servers);
-  /// All that hold one of the resources past this moment.
+  /// All that hold one of the resources past this time.
   [[nodiscard]] std::vector<GroupId> groups_past(const CompiledSchedule& compiled, std::int64_t time);
   /// Whether one more run and these groups are few enough.
   [[nodiscard]] bool may_join(const std::vector<GroupId>& groups) const;
@@ -86,7 +86,7 @@ class LoneRuns {
   void note_over(RunId run, const CompiledSchedule& compiled);
 
   /// A group that `take_ends` named is simulated from now on.
-  [[nodiscard]] Replay watch(GroupId group);
+  [[nodiscard]] Replay watch(GroupId group) const;
   /// A run, and all of its group, belong to none from now on, and are simulated.
   Replay give_up(RunId run);
   Replay give_up_group(GroupId group);
@@ -117,10 +117,10 @@ class LoneRuns {
     std::vector<RankEnd> noted;  ///< Where it is simulated: ends past the latest entry.
   };
 
-  struct Moment {
+  struct Wakeup {
     std::int64_t time = 0;
     GroupId group = no_group;
-    auto operator<=>(const Moment&) const = default;
+    auto operator<=>(const Wakeup&) const = default;
   };
 
   const std::vector<std::uint32_t>& resources_of(const CompiledSchedule& compiled);
@@ -148,7 +148,7 @@ class LoneRuns {
   std::vector<GroupId> unwalked_;
   std::vector<std::uint32_t> users_;  ///< By resource: runs that belong to no group and are simulated.
   std::vector<GroupId> holders_;      ///< By resource.
-  std::priority_queue<Moment, std::vector<Moment>, std::greater<>> moments_;
+  std::priority_queue<Wakeup, std::vector<Wakeup>, std::greater<>> wakeups_;
   std::map<const CompiledSchedule*, std::vector<std::uint32_t>> resources_;
   std::map<const CompiledSchedule*, bool> messages_;
   std::map<const LoneLoad*, std::uint64_t> over_;  ///< How often.

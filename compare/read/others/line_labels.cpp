@@ -32,7 +32,7 @@ std::vector<std::string> shapes_of(const std::vector<std::string_view>& words) {
 
 /// The words before the first title, up to as many as labels have; none where it begins its line.
 std::vector<std::string> label_in(std::string_view text) {
-  constexpr std::size_t most_words = 8;
+  constexpr std::size_t max_words = 8;
   for (const std::string_view part : title_parts) {
     const std::size_t at = text.find(part);
     if (at == std::string_view::npos || at == 0) continue;
@@ -40,7 +40,7 @@ std::vector<std::string> label_in(std::string_view text) {
     const std::string_view before = text.substr(begin, at - begin);
     const auto words = nccl_tests::split_words(before);
     const bool is_apart = !before.empty() && (before.back() == ' ' || before.back() == '\t');
-    if (is_apart && !words.empty() && words.size() <= most_words) return shapes_of(words);
+    if (is_apart && !words.empty() && words.size() <= max_words) return shapes_of(words);
   }
   return {};
 }
